@@ -53,7 +53,7 @@ impl Ensemble {
         for (index, [client, ..]) in ports.iter().enumerate() {
             let home = folder.path().join((index + 1).to_string());
             let main_class = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
-            let member = builder.member(&home, client, main_class, &quorum)?;
+            let member = builder.member(&home, client.socket_address(), main_class, &quorum)?;
             fs::write(home.join("data/myid"), (index + 1).to_string())?;
             members.push(member);
         }

@@ -47,9 +47,14 @@ impl Port {
         self.number
     }
 
+    /// The port on 127.0.0.1.
+    pub fn socket_address(&self) -> SocketAddrV4 {
+        SocketAddrV4::new(Ipv4Addr::LOCALHOST, self.number)
+    }
+
     /// `127.0.0.1:port`.
     pub fn address(&self) -> String {
-        format!("127.0.0.1:{}", self.number)
+        self.socket_address().to_string()
     }
 }
 

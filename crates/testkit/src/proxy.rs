@@ -58,7 +58,7 @@ impl BreakableProxy {
 
     /// [`Self::address`] as a value.
     pub fn socket_address(&self) -> SocketAddr {
-        SocketAddr::from(([127, 0, 0, 1], self.port.number()))
+        self.port.socket_address().into()
     }
 
     /// Resets every connection (RST to both sides) and returns when that is done. New ones are welcome at once.

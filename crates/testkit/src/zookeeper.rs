@@ -1,10 +1,11 @@
 //! One private ZooKeeper server.
 
+use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
@@ -16,6 +17,9 @@ use crate::process::{Launch, PATIENCE, POLL, Process};
 /// own sample configuration.
 const DEFAULT_TICK: Duration = Duration::from_millis(2_000);
 
+/// What runs a server without a quorum.
+const STANDALONE: &str = "org.apache.zookeeper.server.ZooKeeperServerMain";
+
 /// Starts that may fail because somebody outside of this crate took the port meanwhile.
 const TRIES: usize = 3;
 
@@ -26,7 +30,8 @@ const TRIES: usize = 3;
 #[derive(Debug)]
 pub struct ZooKeeper {
     member: Member,
-    port: Port,
+    address: SocketAddrV4,
+    _port: Option<Port>,
     _folder: TempDir,
 }
 
@@ -45,14 +50,14 @@ impl ZooKeeper {
         Builder::default()
     }
 
-    /// `127.0.0.1:port`; the same for the whole life of this value.
+    /// `127.0.0.1:port` unless [`Builder::listen`] says otherwise; the same for the whole life of this value.
     pub fn address(&self) -> &str {
         &self.member.launch.address
     }
 
     /// The port of [`Self::address`].
     pub fn port(&self) -> u16 {
-        self.port.number()
+        self.address.port()
     }
 
     /// The process number, while the server runs.
@@ -117,6 +122,7 @@ pub struct Builder {
     tick: Duration,
     min_session: Option<Duration>,
     max_session: Option<Duration>,
+    listen: Option<SocketAddrV4>,
     properties: Vec<(String, String)>,
     settings: Vec<(String, String)>,
 }
@@ -127,6 +133,7 @@ impl Default for Builder {
             tick: DEFAULT_TICK,
             min_session: None,
             max_session: None,
+            listen: None,
             properties: Vec::new(),
             settings: Vec::new(),
         }
@@ -153,6 +160,13 @@ impl Builder {
         self
     }
 
+    /// Where to listen instead of a free port of 127.0.0.1. For a run inside a network namespace of its own, whose
+    /// members must not see a loopback address.
+    pub fn listen(mut self, address: SocketAddrV4) -> Self {
+        self.listen = Some(address);
+        self
+    }
+
     /// A Java system property of the server, such as `jute.maxbuffer`.
     pub fn property(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.properties.push((name.into(), value.into()));
@@ -172,15 +186,17 @@ impl Builder {
     pub async fn start(self) -> Result<ZooKeeper> {
         let mut tries = 0;
         loop {
-            let port = Port::lease()?;
+            let port = if self.listen.is_none() { Some(Port::lease()?) } else { None };
+            let address = self.listen.or_else(|| port.as_ref().map(Port::socket_address));
+            let address = address.context("neither a port nor an address to listen on")?;
             let folder = tempfile::Builder::new().prefix("dubhe-zookeeper-").tempdir()?;
-            let member =
-                self.member(folder.path(), &port, "org.apache.zookeeper.server.ZooKeeperServerMain", "")?;
+            let member = self.member(folder.path(), address, STANDALONE, "")?;
             member.spawn()?;
             tries += 1;
             match member.serving().await {
-                Ok(()) => return Ok(ZooKeeper { member, port, _folder: folder }),
-                Err(error) if tries < TRIES && error.to_string().contains("BindException") => {}
+                Ok(()) => return Ok(ZooKeeper { member, address, _port: port, _folder: folder }),
+                Err(error)
+                    if port.is_some() && tries < TRIES && error.to_string().contains("BindException") => {}
                 Err(error) => return Err(error),
             }
         }
@@ -190,26 +206,26 @@ impl Builder {
     pub(crate) fn member(
         &self,
         folder: &Path,
-        port: &Port,
+        address: SocketAddrV4,
         main_class: &'static str,
         more: &str,
     ) -> Result<Member> {
         let launch = Launch {
             folder: folder.to_owned(),
-            address: port.address(),
+            address: address.to_string(),
             main_class,
             properties: self.properties.clone(),
         };
-        launch.write(&self.zoo_cfg(&folder.join("data"), port.number(), more))?;
+        launch.write(&self.zoo_cfg(&folder.join("data"), address, more))?;
         Ok(Member { launch, process: Mutex::new(None) })
     }
 
-    fn zoo_cfg(&self, data: &Path, port: u16, more: &str) -> String {
+    fn zoo_cfg(&self, data: &Path, address: SocketAddrV4, more: &str) -> String {
         let mut lines = vec![
             format!("tickTime={}", self.tick.as_millis()),
             format!("dataDir={}", data.display()),
-            format!("clientPort={port}"),
-            "clientPortAddress=127.0.0.1".to_owned(),
+            format!("clientPort={}", address.port()),
+            format!("clientPortAddress={}", address.ip()),
             "maxClientCnxns=0".to_owned(),
             "admin.enableServer=false".to_owned(),
             "4lw.commands.whitelist=*".to_owned(),

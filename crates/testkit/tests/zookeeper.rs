@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use dubhe_testkit::{BreakableProxy, Ensemble, ZooKeeper};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -96,6 +96,45 @@ async fn dropping_ends_the_process_and_removes_the_data_even_when_paused() {
     drop(zookeeper);
     assert!(!process_exists(id));
     assert!(!log.exists());
+}
+
+/// The program of this crate, its input, and the address that it serves.
+async fn program() -> (tokio::process::Child, String) {
+    let mut child = tokio::process::Command::new(env!("CARGO_BIN_EXE_dubhe-zookeeper"))
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let line = timeout(LONG, lines.next_line()).await.unwrap().unwrap().unwrap();
+    let address = line.strip_prefix("READY ").unwrap().to_owned();
+    (child, address)
+}
+
+/// Returns when nobody listens any more.
+async fn gone(address: &str) {
+    let gone = async {
+        while TcpStream::connect(address).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(LONG, gone).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_killed_test_process_leaves_no_server_behind() {
+    let (mut child, address) = program().await;
+    child.kill().await.unwrap();
+    gone(&address).await;
+}
+
+#[tokio::test]
+async fn the_program_ends_with_its_input() {
+    let (mut child, address) = program().await;
+    drop(child.stdin.take());
+    assert!(timeout(LONG, child.wait()).await.unwrap().unwrap().success());
+    gone(&address).await;
 }
 
 #[tokio::test]
