@@ -1,0 +1,113 @@
+//! Addresses: those of a registry as a user writes them, further servers, and IPv6.
+
+use crate::defaults::DEFAULT_REGISTRY_PORT;
+use crate::error::{UrlError, excerpt};
+use crate::keys;
+use crate::matching::list_items;
+use crate::url::Url;
+
+/// Reads a configured registry address: one or more addresses separated by `|` or `;`.
+///
+/// Each is `protocol://host:port?backup=host:port,host:port`, or a comma list `host:port,host:port`, with or without
+/// protocol. What an address does not say is taken from `defaults`: protocol (else `dubbo`), user, password, path,
+/// port (else 9090) and each parameter. `N/A` in any case means no registry and gives nothing.
+///
+/// # Errors
+/// An address is empty or cannot be read.
+pub fn parse_registry_address(text: &str, defaults: &Url) -> Result<Vec<Url>, UrlError> {
+    if text.trim().is_empty() {
+        return Err(UrlError::EmptyAddress { text: excerpt(text) });
+    }
+    text.split(['|', ';'])
+        .map(str::trim)
+        .filter(|address| !address.is_empty() && !address.eq_ignore_ascii_case("N/A"))
+        .map(|address| parse_one(address, defaults))
+        .collect()
+}
+
+fn parse_one(address: &str, defaults: &Url) -> Result<Url, UrlError> {
+    let (before, params) = address.split_once('?').map_or((address, ""), |(before, params)| (before, params));
+    let (protocol, rest) = before.split_once("://").map_or(("", before), |(protocol, rest)| (protocol, rest));
+    let (servers, path) = rest.split_once('/').map_or((rest, ""), |(servers, path)| (servers, path));
+    let mut servers = list_items(servers);
+    let main = servers.next().ok_or_else(|| UrlError::EmptyAddress { text: excerpt(address) })?;
+    let separator = if protocol.is_empty() { "" } else { "://" };
+    let url = Url::parse(&format!("{protocol}{separator}{main}/{path}?{params}"))?;
+    if url.host().is_empty() {
+        return Err(UrlError::EmptyAddress { text: excerpt(address) });
+    }
+
+    let mut backups: Vec<&str> = Vec::new();
+    for server in servers.chain(url.param(keys::BACKUP).map(list_items).into_iter().flatten()) {
+        if !backups.contains(&server) {
+            backups.push(server);
+        }
+    }
+    let mut builder = url.to_builder().param(keys::BACKUP, backups.join(","));
+    if url.protocol().is_empty() {
+        let protocol = defaults.protocol();
+        builder = builder.protocol(if protocol.is_empty() { keys::protocol::DUBBO } else { protocol });
+    }
+    if let (None, Some(user)) = (url.user(), defaults.user()) {
+        builder = builder.user(user);
+    }
+    if let (None, Some(password)) = (url.password(), defaults.password()) {
+        builder = builder.password(password);
+    }
+    if let (None, Some(path)) = (url.path(), defaults.path()) {
+        builder = builder.path(path);
+    }
+    if url.port() == 0 {
+        builder = builder.port(if defaults.port() == 0 { DEFAULT_REGISTRY_PORT } else { defaults.port() });
+    }
+    for (name, value) in defaults.params() {
+        builder = builder.param_if_absent(name, value);
+    }
+    Ok(builder.build())
+}
+
+impl Url {
+    /// The main address and those of `backup`, each with `default_port` where it has none (0: leave it out).
+    pub fn backup_addresses(&self, default_port: u16) -> Vec<String> {
+        let main = self.address();
+        let all =
+            std::iter::once(&*main).chain(self.param(keys::BACKUP).map(list_items).into_iter().flatten());
+        all.map(|address| with_default_port(address, default_port)).collect()
+    }
+
+    /// The host to connect to: an IPv6 address without brackets and without the scope that only its own machine
+    /// understands.
+    pub fn connect_host(&self) -> &str {
+        connect_host(self.host())
+    }
+
+    /// Whether the host stands for every interface.
+    pub fn is_any_host(&self) -> bool {
+        self.host() == keys::ANYHOST_VALUE || self.bool_param(keys::ANYHOST, false)
+    }
+
+    /// Whether the host is this machine: `localhost` or `127.…`.
+    pub fn is_local_host(&self) -> bool {
+        self.host() == "localhost"
+            || self.host().parse::<std::net::Ipv4Addr>().is_ok_and(|address| address.is_loopback())
+            || self.bool_param("localhost", false)
+    }
+}
+
+/// A host without brackets and scope.
+pub fn connect_host(host: &str) -> &str {
+    let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+    match bare.split_once('%') {
+        Some((address, _)) if address.contains(':') => address,
+        _ => bare,
+    }
+}
+
+fn with_default_port(address: &str, default_port: u16) -> String {
+    let has_port = match crate::parse::body(address) {
+        Ok(body) => body.port > 0,
+        // Not an address we understand; what is there is what the user gets.
+        Err(_) => true,
+    };
+    if has_port || default_port == 0 { address.to_owned() } else { format!("{address}:{default_port}") }
+}

@@ -1,0 +1,116 @@
+//! What can be wrong with the text of a URL.
+
+use thiserror::Error;
+
+/// Why a text is not a URL, or a parameter is not what was asked for.
+///
+/// Messages never hold the password of the text they complain about.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum UrlError {
+    /// The text starts with `://` or `:/`.
+    #[error("url `{text}` has no protocol before `:` at offset 0; write it as `protocol://host:port/path`")]
+    MissingProtocol {
+        /// The text, shortened.
+        text: String,
+    },
+    /// What follows the last `:` of the address is not a port.
+    #[error(
+        "`{port}` at offset {offset} of url `{text}` is not a port; use a number from 0 to 65535, \
+         and brackets around an IPv6 address"
+    )]
+    BadPort {
+        /// What stands where the port should be.
+        port: String,
+        /// Byte offset of it in the (decoded) text before the parameters.
+        offset: usize,
+        /// The text, shortened.
+        text: String,
+    },
+    /// The text is longer than [`MAX_URL_BYTES`](crate::defaults::MAX_URL_BYTES).
+    #[error(
+        "url of {length} bytes starting `{text}` is longer than the limit of {limit}; shorten its parameters"
+    )]
+    TooLong {
+        /// Bytes of the text.
+        length: usize,
+        /// The limit in bytes.
+        limit: usize,
+        /// The text, shortened.
+        text: String,
+    },
+    /// There are more parameters than [`MAX_URL_PARAMS`](crate::defaults::MAX_URL_PARAMS).
+    #[error("url `{text}` has more than {limit} parameters; remove some")]
+    TooManyParams {
+        /// The limit.
+        limit: usize,
+        /// The text, shortened.
+        text: String,
+    },
+    /// A password was given to a builder without a user.
+    #[error("url to {address} has a password but no user; set the user as well or drop the password")]
+    PasswordWithoutUser {
+        /// `host:port`.
+        address: String,
+    },
+    /// A parameter that should be a number is not one.
+    #[error("parameter `{name}` is `{value}`, which is not a whole number; correct it or remove it")]
+    NotANumber {
+        /// Name of the parameter.
+        name: String,
+        /// Its value, shortened.
+        value: String,
+    },
+    /// A service key without an interface.
+    #[error("service key `{text}` names no interface; write it as `group/interface:version`")]
+    BadServiceKey {
+        /// The text, shortened.
+        text: String,
+    },
+    /// The same server is listed as main address and as its own backup, or nothing is listed at all.
+    #[error("registry address `{text}` names no server; write it as `protocol://host:port?backup=host:port`")]
+    EmptyAddress {
+        /// The text, shortened.
+        text: String,
+    },
+}
+
+/// Longest excerpt of a text in a message, in bytes.
+const MAX_EXCERPT_BYTES: usize = 160;
+
+/// The start of `text` without user info, fit for a message.
+pub(crate) fn excerpt(text: &str) -> String {
+    let mut end = text.len().min(MAX_EXCERPT_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let start = &text[..end];
+    let body = start.split(['?', '/']).next().unwrap_or_default();
+    let authority_from = match start.find("://") {
+        Some(at) => at + 3,
+        None if body.contains('@') => 0,
+        None => return with_ellipsis(hide_encoded_login(start), end < text.len()),
+    };
+    let authority_end = start[authority_from..].find(['/', '?']).map_or(end, |at| authority_from + at);
+    let shown = match start[authority_from..authority_end].rfind('@') {
+        Some(at) => format!("{}***{}", &start[..authority_from], &start[authority_from + at..]),
+        None if text[end..].contains('@') && authority_end == end => start[..authority_from].to_owned(),
+        None => start.to_owned(),
+    };
+    with_ellipsis(shown, end < text.len())
+}
+
+fn with_ellipsis(mut shown: String, cut: bool) -> String {
+    if cut {
+        shown.push('…');
+    }
+    shown
+}
+
+/// Cuts everything between the protocol and the last `%40` of an encoded text.
+fn hide_encoded_login(start: &str) -> String {
+    match start.rfind("%40") {
+        Some(at) => format!("***{}", &start[at..]),
+        None => start.to_owned(),
+    }
+}

@@ -1,0 +1,206 @@
+//! Sharing of equal text and equal parameters between addresses.
+//!
+//! A registry holds many addresses that differ in host and start time only. A [`UrlFactory`] gives them one set of
+//! parameters, so that an address costs what is its own.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::Arc;
+
+use foldhash::fast::SeedableRandomState;
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use crate::error::UrlError;
+use crate::params::{Entry, Params, hash_entries, hasher};
+use crate::parse::{self, Pairs};
+use crate::url::Url;
+
+/// Unused entries a factory may hold beyond as many as are in use.
+const SWEEP_SLACK: usize = 1_024;
+
+/// Makes URLs that share their strings and parameter sets.
+///
+/// A value, not a global: one per registry, or one for a process, cloned handles share the tables.
+/// What no URL uses any more is removed when the tables have doubled since the last look, and by
+/// [`UrlFactory::sweep`]; so unused entries never outnumber those in use by more than a constant.
+#[derive(Clone, Default)]
+pub struct UrlFactory(Arc<Mutex<Tables>>);
+
+/// How much a factory holds; see [`UrlFactory::interned`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Interned {
+    /// Different strings: protocols, hosts, paths, names and values of parameters.
+    pub strings: usize,
+    /// Different sets of parameters.
+    pub param_sets: usize,
+}
+
+impl UrlFactory {
+    /// An empty factory.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads the name of a provider node.
+    ///
+    /// `pid` is left out: it says nothing about the address, and without it a provider that registers again is
+    /// the same URL. `timestamp` is kept for warm-up; equality ignores its value. Only whole parameters of these
+    /// names are meant (Dubbo Java cuts text, and takes `xpid` and `remote.timestamp` along).
+    ///
+    /// # Errors
+    /// As [`Url::parse`].
+    pub fn parse_encoded(&self, name: &str) -> Result<Url, UrlError> {
+        self.make(parse::encoded(name)?)
+    }
+
+    /// As [`UrlFactory::parse_encoded`] for the decoded form.
+    ///
+    /// # Errors
+    /// As [`Url::parse`].
+    pub fn parse(&self, text: &str) -> Result<Url, UrlError> {
+        self.make(parse::decoded(text)?)
+    }
+
+    /// The same parameters, shared with every equal set this factory has seen.
+    pub fn share(&self, params: &Params) -> Params {
+        self.0.lock().shared(params)
+    }
+
+    /// Drops what no URL uses.
+    pub fn sweep(&self) {
+        self.0.lock().sweep();
+    }
+
+    /// How many strings and parameter sets are in use. Sweeps first.
+    pub fn interned(&self) -> Interned {
+        let mut tables = self.0.lock();
+        tables.sweep();
+        Interned { strings: tables.strings.len(), param_sets: tables.sets_len }
+    }
+
+    fn make(&self, halves: parse::Halves<'_>) -> Result<Url, UrlError> {
+        Url::from_halves(halves, &mut Source::Shared(&mut self.0.lock()))
+    }
+}
+
+impl fmt::Debug for UrlFactory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tables = self.0.lock();
+        f.debug_struct("UrlFactory")
+            .field("strings", &tables.strings.len())
+            .field("param_sets", &tables.sets_len)
+            .finish()
+    }
+}
+
+/// Where the strings of a new URL come from.
+pub(crate) enum Source<'a> {
+    /// Made anew.
+    Fresh,
+    /// Looked up in a factory.
+    Shared(&'a mut Tables),
+}
+
+impl Source<'_> {
+    pub(crate) fn text(&mut self, text: &str) -> Arc<str> {
+        match self {
+            Self::Fresh => Arc::from(text),
+            Self::Shared(tables) => tables.text(text),
+        }
+    }
+
+    pub(crate) fn params(&mut self, pairs: &Pairs<'_>) -> Params {
+        match self {
+            Self::Fresh => Params::from_sorted(
+                pairs.iter().map(|(name, value)| (Arc::from(&**name), Arc::from(&**value))).collect(),
+            ),
+            Self::Shared(tables) => tables.params(pairs),
+        }
+    }
+
+    pub(crate) fn drops_pid(&self) -> bool {
+        matches!(self, Self::Shared(_))
+    }
+}
+
+/// The tables hold what they share; an entry nobody else holds is unused. All under one lock, so a count of one
+/// cannot grow while it is looked at.
+pub(crate) struct Tables {
+    strings: HashSet<Arc<str>, SeedableRandomState>,
+    sets: HashMap<u64, SmallVec<[Params; 1]>, SeedableRandomState>,
+    sets_len: usize,
+    sweep_at: usize,
+}
+
+impl Default for Tables {
+    fn default() -> Self {
+        Self {
+            strings: HashSet::with_hasher(hasher()),
+            sets: HashMap::with_hasher(hasher()),
+            sets_len: 0,
+            sweep_at: SWEEP_SLACK,
+        }
+    }
+}
+
+impl Tables {
+    fn text(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.strings.get(text) {
+            return Arc::clone(known);
+        }
+        self.sweep_if_grown();
+        let new: Arc<str> = Arc::from(text);
+        self.strings.insert(Arc::clone(&new));
+        new
+    }
+
+    fn params(&mut self, pairs: &Pairs<'_>) -> Params {
+        let hash = hash_entries(pairs.iter().map(|(name, value)| (&**name, &**value)));
+        let same = |set: &&Params| {
+            set.len() == pairs.len()
+                && set.iter().zip(pairs).all(|((n, v), (name, value))| n == name && v == value)
+        };
+        if let Some(known) = self.sets.get(&hash).and_then(|sets| sets.iter().find(same)) {
+            return known.clone();
+        }
+        let entries = pairs.iter().map(|(name, value)| (self.text(name), self.text(value))).collect();
+        self.add(entries)
+    }
+
+    fn shared(&mut self, params: &Params) -> Params {
+        if let Some(known) =
+            self.sets.get(&params.hash_value()).and_then(|sets| sets.iter().find(|set| *set == params))
+        {
+            return known.clone();
+        }
+        let entries = params.iter().map(|(name, value)| (self.text(name), self.text(value))).collect();
+        self.add(entries)
+    }
+
+    fn add(&mut self, entries: Vec<Entry>) -> Params {
+        let new = Params::from_sorted(entries);
+        self.sets.entry(new.hash_value()).or_default().push(new.clone());
+        self.sets_len += 1;
+        new
+    }
+
+    fn sweep_if_grown(&mut self) {
+        if self.strings.len() + self.sets_len >= self.sweep_at {
+            self.sweep();
+        }
+    }
+
+    fn sweep(&mut self) {
+        self.sets.retain(|_, sets| {
+            sets.retain(|set| set.holders() > 1);
+            !sets.is_empty()
+        });
+        self.sets_len = self.sets.values().map(SmallVec::len).sum();
+        self.strings.retain(|text| Arc::strong_count(text) > 1);
+        self.sets.shrink_to(self.sets.len() * 2);
+        self.strings.shrink_to(self.strings.len() * 2);
+        self.sweep_at = 2 * (self.strings.len() + self.sets_len) + SWEEP_SLACK;
+    }
+}

@@ -1,0 +1,225 @@
+//! The two text forms of a URL, cut into borrowed parts.
+//!
+//! Follows `URLStrParser` of Dubbo 3.1, with its faults mended: in the encoded form a pair without a value keeps
+//! its whole name, and raw and escaped separators are treated alike.
+
+use std::borrow::Cow;
+use std::net::Ipv6Addr;
+
+use crate::defaults::{MAX_URL_BYTES, MAX_URL_PARAMS};
+use crate::encode::{decode, escaped_byte};
+use crate::error::{UrlError, excerpt};
+use crate::keys;
+use crate::params::sort_last_wins;
+
+/// Names with values, sorted, each name once.
+pub(crate) type Pairs<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
+
+/// What stands before the parameters.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Body<'a> {
+    pub(crate) protocol: &'a str,
+    pub(crate) user: Option<&'a str>,
+    pub(crate) password: Option<&'a str>,
+    pub(crate) host: &'a str,
+    pub(crate) port: u16,
+    pub(crate) path: Option<&'a str>,
+}
+
+/// A text split into the part before the parameters and the parameters.
+pub(crate) struct Halves<'a> {
+    pub(crate) body: Cow<'a, str>,
+    pub(crate) pairs: Pairs<'a>,
+}
+
+/// Splits the decoded form. Values keep their escapes.
+pub(crate) fn decoded(text: &str) -> Result<Halves<'_>, UrlError> {
+    check_length(text)?;
+    let (body, params) = text.split_once('?').unwrap_or((text, ""));
+    let pairs = params.split(['&', ';']).map(|pair| {
+        let pair = pair.trim_start_matches('=');
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        (Cow::Borrowed(name), Cow::Borrowed(value))
+    });
+    Ok(Halves { body: Cow::Borrowed(body), pairs: settle(pairs, text)? })
+}
+
+/// Splits the encoded form: one whole URL percent-encoded once, as a registry node is named.
+///
+/// A text whose first `?` is not escaped is taken for the decoded form, as registries of old versions hold it.
+pub(crate) fn encoded(text: &str) -> Result<Halves<'_>, UrlError> {
+    check_length(text)?;
+    let escaped_mark = find_escape(text, 0, b'?');
+    match (escaped_mark, text.find('?')) {
+        (escaped, Some(raw)) if escaped.is_none_or(|at| raw < at) && !is_escaped_body(&text[..raw]) => {
+            decoded(text)
+        }
+        (Some(at), raw) if raw.is_none_or(|raw| at < raw) => {
+            Ok(Halves { body: decode(&text[..at]), pairs: encoded_pairs(&text[at + 3..], text)? })
+        }
+        (_, Some(raw)) => {
+            Ok(Halves { body: decode(&text[..raw]), pairs: encoded_pairs(&text[raw + 1..], text)? })
+        }
+        (_, None) => Ok(Halves { body: decode(text), pairs: Vec::new() }),
+    }
+}
+
+/// Cuts the part before the parameters.
+pub(crate) fn body(text: &str) -> Result<Body<'_>, UrlError> {
+    let whole = text.split('#').next().unwrap_or_default();
+    let (protocol, mut rest) = match (whole.find("://"), whole.find(":/")) {
+        (Some(0), _) | (None, Some(0)) => return Err(UrlError::MissingProtocol { text: excerpt(text) }),
+        (Some(at), _) => (&whole[..at], &whole[at + 3..]),
+        // The form `file:/path` keeps the slash of its path.
+        (None, Some(at)) => (&whole[..at], &whole[at + 1..]),
+        (None, None) => ("", whole),
+    };
+    let mut path = None;
+    if let Some(at) = rest.find('/') {
+        path = Some(rest[at..].trim_start_matches('/')).filter(|path| !path.is_empty());
+        rest = &rest[..at];
+    }
+    let (mut user, mut password) = (None, None);
+    if let Some(at) = rest.rfind('@') {
+        let login = &rest[..at];
+        rest = &rest[at + 1..];
+        (user, password) = match login.split_once(':') {
+            Some((user, password)) => (Some(user), Some(password)),
+            None => (Some(login), None),
+        };
+        user = user.filter(|user| !user.is_empty());
+        password = password.filter(|_| user.is_some());
+    }
+    let (host, port) = host_and_port(rest, whole)?;
+    Ok(Body { protocol, user, password, host, port, path })
+}
+
+/// Splits `host:port`. IPv6 literals are recognised with and without brackets and scope.
+///
+/// `fd00::1` alone is a host: the last colon separates a port only where a host is left over that can be one.
+fn host_and_port<'a>(rest: &'a str, whole: &str) -> Result<(&'a str, u16), UrlError> {
+    let bad = |port: &str| {
+        let offset = whole.find(rest).unwrap_or(0) + (rest.len() - port.len());
+        UrlError::BadPort { port: excerpt(port), offset, text: excerpt(whole) }
+    };
+    if rest.starts_with('[')
+        && let Some(end) = rest.find(']')
+    {
+        let (host, port) = rest.split_at(end + 1);
+        return match port.strip_prefix(':') {
+            Some(port) => Ok((host, port_number(port).ok_or_else(|| bad(port))?)),
+            None if port.is_empty() => Ok((host, 0)),
+            None => Err(bad(port)),
+        };
+    }
+    let Some(at) = rest.rfind(':') else { return Ok((rest, 0)) };
+    let (host, port) = (&rest[..at], &rest[at + 1..]);
+    let ends_whole = port.is_empty() && whole.ends_with(rest);
+    let scoped = port.contains('%');
+    let bare_ipv6 = || is_ipv6(rest) && (!is_ipv6(host) || port_number(port).is_none());
+    if ends_whole || scoped || bare_ipv6() {
+        return Ok((rest, 0));
+    }
+    Ok((host, port_number(port).ok_or_else(|| bad(port))?))
+}
+
+/// A port as Java reads an `int`; what is below zero counts as "no port".
+fn port_number(text: &str) -> Option<u16> {
+    let number: i32 = text.parse().ok()?;
+    u16::try_from(number.max(0)).ok()
+}
+
+pub(crate) fn is_ipv6(text: &str) -> bool {
+    text.split('%').next().unwrap_or_default().parse::<Ipv6Addr>().is_ok()
+}
+
+fn check_length(text: &str) -> Result<(), UrlError> {
+    if text.len() <= MAX_URL_BYTES {
+        return Ok(());
+    }
+    Err(UrlError::TooLong { length: text.len(), limit: MAX_URL_BYTES, text: excerpt(text) })
+}
+
+fn encoded_pairs<'a>(params: &'a str, text: &str) -> Result<Pairs<'a>, UrlError> {
+    let bytes = params.as_bytes();
+    let mut pairs = Vec::new();
+    let (mut start, mut at) = (0, 0);
+    while at <= bytes.len() {
+        let separator = match bytes.get(at) {
+            None => Some(0),
+            Some(b'&' | b';') => Some(1),
+            Some(b'%') if matches!(escaped_byte(&bytes[at..]), Some(b'&' | b';')) => Some(3),
+            Some(_) => None,
+        };
+        let Some(width) = separator else {
+            at += 1;
+            continue;
+        };
+        pairs.push(encoded_pair(&params[start..at]));
+        at += width;
+        start = at;
+        if width == 0 {
+            break;
+        }
+    }
+    settle(pairs.into_iter(), text)
+}
+
+fn encoded_pair(mut pair: &str) -> (Cow<'_, str>, Cow<'_, str>) {
+    loop {
+        match equals_at(pair) {
+            Some((0, width)) => pair = &pair[width..],
+            Some((at, width)) => return (decode(&pair[..at]), decode(&pair[at + width..])),
+            None => return (decode(pair), Cow::Borrowed("")),
+        }
+    }
+}
+
+/// The first `=`, raw or escaped, with its width.
+fn equals_at(pair: &str) -> Option<(usize, usize)> {
+    match (pair.find('='), find_escape(pair, 0, b'=')) {
+        (Some(raw), escaped) if escaped.is_none_or(|at| raw < at) => Some((raw, 1)),
+        (_, Some(at)) => Some((at, 3)),
+        (_, None) => None,
+    }
+}
+
+/// Offset of the first escape of `byte` in `text` from `from` on.
+fn find_escape(text: &str, from: usize, byte: u8) -> Option<usize> {
+    let bytes = text.as_bytes();
+    (from..bytes.len()).find(|&at| bytes[at] == b'%' && escaped_byte(&bytes[at..]) == Some(byte))
+}
+
+/// Whether the text before a raw `?` is encoded all the same.
+fn is_escaped_body(body: &str) -> bool {
+    !body.contains("://") && find_escape(body, 0, b':').is_some() && find_escape(body, 0, b'/').is_some()
+}
+
+/// Sorts pairs in reading order: the last of one name wins, and `default.x` stands in for an `x` that is not there.
+fn settle<'a>(
+    pairs: impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)>,
+    text: &str,
+) -> Result<Pairs<'a>, UrlError> {
+    let mut explicit = Pairs::new();
+    for pair in pairs.filter(|(name, _)| !name.is_empty()) {
+        if explicit.len() == MAX_URL_PARAMS {
+            return Err(UrlError::TooManyParams { limit: MAX_URL_PARAMS, text: excerpt(text) });
+        }
+        explicit.push(pair);
+    }
+    // The first `default.x` in reading order counts, so the implied ones go in front in reverse.
+    let mut all: Pairs<'a> =
+        explicit.iter().rev().filter_map(|(name, value)| Some((plain_name(name)?, value.clone()))).collect();
+    all.append(&mut explicit);
+    sort_last_wins(&mut all);
+    Ok(all)
+}
+
+/// `x` of `default.x`.
+fn plain_name<'a>(name: &Cow<'a, str>) -> Option<Cow<'a, str>> {
+    let plain = match name {
+        Cow::Borrowed(name) => Cow::Borrowed(name.strip_prefix(keys::DEFAULT_PREFIX)?),
+        Cow::Owned(name) => Cow::Owned(name.strip_prefix(keys::DEFAULT_PREFIX)?.to_owned()),
+    };
+    (!plain.is_empty()).then_some(plain)
+}

@@ -1,0 +1,129 @@
+//! A provider's address as a consumer uses it: three layers of settings made into one URL.
+//!
+//! Follows `DubboServiceAddressURL` and `ServiceAddressURL` of Dubbo 3.1, which keep the layers and look through
+//! them at each call. Here the result is computed when addresses change.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::keys;
+use crate::merge::{JOINED, PROVIDER_FIRST};
+use crate::params::{Entry, Params, set_sorted};
+use crate::url::Url;
+
+/// Names that only the consumer or an override decides; a provider must not widen retries.
+const CONSUMER_ONLY: [&str; 3] = [keys::RETRIES, keys::CLUSTER, keys::LOADBALANCE];
+
+/// Names of which only the provider's value counts, next to [`PROVIDER_FIRST`].
+const PROVIDER_ONLY: [&str; 2] = [keys::GROUP, keys::VERSION];
+
+/// The address of one provider as seen by one consumer; see [`AddressMerger`], which does many.
+pub fn merge_address(provider: &Url, consumer: &Url, overrides: &Params) -> Url {
+    AddressMerger::new(consumer, overrides).merge(provider)
+}
+
+/// Merges many addresses for one consumer.
+///
+/// Addresses whose parameters are shared get merged parameters that are shared, and the work is done once.
+///
+/// | Name | Source |
+/// |---|---|
+/// | any that `overrides` holds | override |
+/// | `group`, `version`, `release`, `dubbo`, `methods`, `timestamp`, `dubbo.tag` | provider |
+/// | `interface`, `side` | consumer |
+/// | `retries`, `cluster`, `loadbalance`, also of a method | consumer |
+/// | `application` | consumer; the provider's becomes `remote.application` |
+/// | `category` | `providers` |
+/// | `check` | left out: it never decides whether an address is used |
+/// | `reference.filter`, `invoker.listener` | provider's, then consumer's |
+/// | any other, also of a method | consumer if not empty, else provider |
+///
+/// The path is the provider's, else the consumer's.
+#[derive(Debug)]
+pub struct AddressMerger {
+    consumer: Url,
+    overrides: Params,
+    /// Merged sets by the address of the provider's set, which is held along so that it stays that address.
+    done: HashMap<usize, (Params, Params)>,
+}
+
+impl AddressMerger {
+    /// A merger for one consumer and one layer of overrides.
+    pub fn new(consumer: &Url, overrides: &Params) -> Self {
+        Self { consumer: consumer.clone(), overrides: overrides.clone(), done: HashMap::new() }
+    }
+
+    /// The address of one provider.
+    pub fn merge(&mut self, provider: &Url) -> Url {
+        let own = provider.shared_params();
+        let merged = match self.done.get(&own.address()) {
+            Some((_, merged)) => merged.clone(),
+            None => {
+                let merged = self.merge_params(provider);
+                self.done.insert(own.address(), (own.clone(), merged.clone()));
+                merged
+            }
+        };
+        let mut url = provider.to_builder().shared_params(merged);
+        if let Some(pid) = self.consumer.param(keys::PID) {
+            url = url.param(keys::PID, pid);
+        }
+        for name in [keys::PID, keys::TIMESTAMP] {
+            if let Some(value) = self.overrides.get(name) {
+                url = url.param(name, value);
+            }
+        }
+        if let (None, Some(path)) = (provider.path(), self.consumer.path()) {
+            url = url.path(path);
+        }
+        url.build()
+    }
+
+    fn merge_params(&self, provider: &Url) -> Params {
+        let consumer = &self.consumer;
+        let mut entries: Vec<Entry> = provider
+            .shared_params()
+            .entries()
+            .iter()
+            .filter(|(name, _)| !is_consumers(name) && &**name != keys::CHECK)
+            .cloned()
+            .collect();
+        for (name, value) in consumer.shared_params().entries() {
+            if !value.is_empty() && !is_providers(name) && &**name != keys::CHECK {
+                set_sorted(&mut entries, name, Arc::clone(value));
+            }
+        }
+        for name in JOINED {
+            if let (Some(first), Some(second)) = (provider.param(name), consumer.param(name)) {
+                set_sorted(&mut entries, name, Arc::from(format!("{first},{second}")));
+            }
+        }
+        if let Some(application) = provider.application() {
+            set_sorted(&mut entries, keys::REMOTE_APPLICATION, Arc::from(application));
+        }
+        let interface = consumer.service_interface();
+        if !interface.is_empty() {
+            set_sorted(&mut entries, keys::INTERFACE, Arc::from(interface));
+        }
+        if consumer.side().is_none() {
+            entries.retain(|(name, _)| &**name != keys::SIDE);
+        }
+        for (name, value) in self.overrides.entries() {
+            if !value.is_empty() && !crate::volatile::Volatile::owns(name) {
+                set_sorted(&mut entries, name, Arc::clone(value));
+            }
+        }
+        set_sorted(&mut entries, keys::CATEGORY, Arc::from(keys::category::PROVIDERS));
+        Params::from_sorted(entries)
+    }
+}
+
+/// Whether a provider has no say in `name`, plain or of a method.
+fn is_consumers(name: &str) -> bool {
+    CONSUMER_ONLY.contains(&name.rsplit('.').next().unwrap_or(name))
+}
+
+/// Whether a consumer has no say in `name`.
+fn is_providers(name: &str) -> bool {
+    PROVIDER_FIRST.contains(&name) || PROVIDER_ONLY.contains(&name)
+}
