@@ -1,0 +1,1 @@
+//! Fault tolerance of the cluster layer: failover, failfast.

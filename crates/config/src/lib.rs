@@ -1,0 +1,1 @@
+//! Config layer: typed configuration in Dubbo's own key names.

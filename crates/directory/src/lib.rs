@@ -1,0 +1,1 @@
+//! Directory of the cluster layer: provider addresses as one immutable snapshot.

@@ -1,0 +1,1 @@
+//! Apache Dubbo for Rust: refer and export services of a Dubbo fleet.

@@ -1,0 +1,1 @@
+//! Exchange layer: frames, request and response matching, timeouts, heartbeats, read-only, drain.

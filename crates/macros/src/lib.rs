@@ -1,0 +1,1 @@
+//! Service traits and Java classes from annotated Rust items.

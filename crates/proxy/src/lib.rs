@@ -1,0 +1,1 @@
+//! Proxy layer: typed clients, generic invocation and provider skeletons.

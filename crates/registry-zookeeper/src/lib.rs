@@ -1,0 +1,1 @@
+//! ZooKeeper back end of the registry layer: intents, reconciler, ordered reads.

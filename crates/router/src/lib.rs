@@ -1,0 +1,1 @@
+//! Router chain of the cluster layer: compiled rules, explained decisions.

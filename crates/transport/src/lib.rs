@@ -1,0 +1,1 @@
+//! Transport layer: TCP client and server with batched writes and back-pressure.

@@ -1,0 +1,2 @@
+//! To be written first thing.
+fn main() {}
