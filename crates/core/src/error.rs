@@ -62,7 +62,7 @@ pub struct Exception {
     /// The class's own fields, beyond those of Throwable.
     pub fields: Vec<(Arc<str>, Value)>,
     /// The cause, if there is one that is not the exception itself.
-    pub cause: Option<Box<Exception>>,
+    pub cause: Option<Box<Self>>,
     /// `class.method(file:line)` of the peer's stack, innermost first; empty from non-Java peers.
     pub stack_trace: Vec<Arc<str>>,
 }

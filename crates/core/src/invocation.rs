@@ -132,16 +132,15 @@ impl Invocation {
 
     /// The name that rules, weights and statistics go by: of a generic call, the name inside it.
     pub fn method_name(&self) -> &str {
-        if self.is_generic() {
-            if let Some(inner) = (&*self.arguments as &dyn Any)
-                .downcast_ref::<Vec<Value>>()
-                .and_then(|values| values.first())
-                .and_then(Value::as_str)
-            {
-                return inner.trim();
-            }
+        self.generic_method_name().unwrap_or(&self.method.name)
+    }
+
+    fn generic_method_name(&self) -> Option<&str> {
+        if !self.is_generic() {
+            return None;
         }
-        &self.method.name
+        let arguments: &dyn Any = &*self.arguments;
+        arguments.downcast_ref::<Vec<Value>>()?.first()?.as_str().map(str::trim)
     }
 
     /// Whether this is `$invoke` or `$invokeAsync`.

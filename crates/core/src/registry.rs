@@ -131,9 +131,9 @@ pub enum RegistryError {
         /// `register`, `unregister`, `subscribe`, `lookup`.
         action: &'static str,
         /// The URL, without secrets.
-        url: String,
+        url: Box<str>,
         /// Address of the registry.
-        registry: String,
+        registry: Box<str>,
         /// What the tree said.
         source: TreeError,
     },
