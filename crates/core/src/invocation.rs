@@ -164,6 +164,11 @@ impl Invocation {
         self.arguments.text(index)
     }
 
+    /// The arguments alone, to be taken apart by the service.
+    pub fn into_arguments(self) -> Arc<dyn Arguments> {
+        self.arguments
+    }
+
     /// Attachments that go with the request.
     pub fn attachments(&self) -> &Attachments {
         &self.attachments

@@ -39,24 +39,34 @@ impl Response {
 }
 
 type WritePayload = fn(&(dyn Any + Send), &mut dyn ObjectWriter) -> Result<(), SerializeError>;
+type PayloadValue = fn(&(dyn Any + Send)) -> Result<Value, SerializeError>;
 
 /// A returned value of a type that the layers in between do not know.
 ///
 /// On the consumer it was decoded to the type that the caller expects; on the provider it knows how to write itself.
 pub struct Payload {
     value: Option<Box<dyn Any + Send>>,
-    write: Option<WritePayload>,
+    form: Option<Form>,
 }
+
+/// What a payload that can be written knows of its type.
+#[derive(Clone, Copy)]
+struct Form {
+    write: WritePayload,
+    to_value: PayloadValue,
+}
+
+const NOT_ITS_TYPE: &str = "the payload is not of the type that it was made from";
 
 impl Payload {
     /// Null, and what `void` methods return.
     pub const fn null() -> Self {
-        Self { value: None, write: None }
+        Self { value: None, form: None }
     }
 
     /// A value that only its receiver knows: it cannot be written.
     pub fn opaque<T: Send + 'static>(value: T) -> Self {
-        Self { value: Some(Box::new(value)), write: None }
+        Self { value: Some(Box::new(value)), form: None }
     }
 
     /// A value that a provider returns: it can be written.
@@ -67,10 +77,18 @@ impl Payload {
         ) -> Result<(), SerializeError> {
             match value.downcast_ref::<T>() {
                 Some(value) => writer.write(value),
-                None => Err(SerializeError::new("the payload is not of the type that it was made from")),
+                None => Err(SerializeError::new(NOT_ITS_TYPE)),
             }
         }
-        Self { value: Some(Box::new(value)), write: Some(write::<T>) }
+        fn to_value<T: serde::Serialize + 'static>(
+            value: &(dyn Any + Send),
+        ) -> Result<Value, SerializeError> {
+            match value.downcast_ref::<T>() {
+                Some(value) => crate::value::to_value(value),
+                None => Err(SerializeError::new(NOT_ITS_TYPE)),
+            }
+        }
+        Self { value: Some(Box::new(value)), form: Some(Form { write: write::<T>, to_value: to_value::<T> }) }
     }
 
     /// A dynamic value; it can be written.
@@ -96,12 +114,12 @@ impl Payload {
 
     /// Takes the value out as `T`; the payload comes back when it is of another type.
     pub fn take<T: 'static>(self) -> Result<T, Self> {
+        let form = self.form;
         match self.value {
-            Some(value) => value
-                .downcast::<T>()
-                .map(|value| *value)
-                .map_err(|value| Self { value: Some(value), write: self.write }),
-            None => Err(self),
+            Some(value) => {
+                value.downcast::<T>().map(|value| *value).map_err(|value| Self { value: Some(value), form })
+            }
+            None => Err(Self::null()),
         }
     }
 
@@ -112,10 +130,19 @@ impl Payload {
 
     /// Writes the value; null writes null. An opaque value is an error.
     pub fn write(&self, writer: &mut dyn ObjectWriter) -> Result<(), SerializeError> {
-        match (&self.value, self.write) {
+        match (&self.value, self.form) {
             (None, _) => writer.write_null(),
-            (Some(value), Some(write)) => write(value.as_ref(), writer),
+            (Some(value), Some(form)) => (form.write)(value.as_ref(), writer),
             (Some(_), None) => Err(SerializeError::new("a decoded reply cannot be written again")),
+        }
+    }
+
+    /// The value as a dynamic one. An opaque value is an error.
+    pub fn to_value(&self) -> Result<Value, SerializeError> {
+        match (&self.value, self.form) {
+            (None, _) => Ok(Value::Null),
+            (Some(value), Some(form)) => (form.to_value)(value.as_ref()),
+            (Some(_), None) => Err(SerializeError::new("a decoded reply has no dynamic form")),
         }
     }
 }
