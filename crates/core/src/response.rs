@@ -96,12 +96,13 @@ impl Payload {
         fn write(value: &(dyn Any + Send), writer: &mut dyn ObjectWriter) -> Result<(), SerializeError> {
             match value.downcast_ref::<Value>() {
                 Some(value) => writer.write_value(value),
-                None => {
-                    Err(SerializeError::new("the payload is not the dynamic value that it was made from"))
-                }
+                None => Err(SerializeError::new(NOT_ITS_TYPE)),
             }
         }
-        Self { value: Some(Box::new(value)), write: Some(write) }
+        fn to_value(value: &(dyn Any + Send)) -> Result<Value, SerializeError> {
+            value.downcast_ref::<Value>().cloned().ok_or_else(|| SerializeError::new(NOT_ITS_TYPE))
+        }
+        Self { value: Some(Box::new(value)), form: Some(Form { write, to_value }) }
     }
 
     /// Whether this is null.
