@@ -45,6 +45,11 @@ pub trait Arguments: Any + Send + Sync + fmt::Debug {
     fn text(&self, index: usize) -> Option<String> {
         self.value(index).map(|value| value.to_java_text())
     }
+
+    /// Shows the text of argument `index` to `look`, for the usual types without allocation. Returns `false` where there is no text.
+    fn with_text(&self, index: usize, look: &mut dyn FnMut(&str)) -> bool {
+        self.text(index).map(|text| look(&text)).is_some()
+    }
 }
 
 /// Reads a reply's value into the type that the caller expects.
@@ -169,6 +174,15 @@ impl Invocation {
         self.arguments
     }
 
+    /// As [`Invocation::argument_text`], but shows the text to `look`, for the usual types without allocation. Returns `false` where
+    /// there is no such argument.
+    pub fn with_argument_text(&self, index: usize, look: &mut dyn FnMut(&str)) -> bool {
+        if self.is_generic() {
+            return self.argument_text(index).map(|text| look(&text)).is_some();
+        }
+        self.arguments.with_text(index, look)
+    }
+
     /// Attachments that go with the request.
     pub fn attachments(&self) -> &Attachments {
         &self.attachments
@@ -253,6 +267,15 @@ impl Arguments for Vec<Value> {
     fn value(&self, index: usize) -> Option<Value> {
         self.get(index).cloned()
     }
+
+    fn with_text(&self, index: usize, look: &mut dyn FnMut(&str)) -> bool {
+        match self.get(index) {
+            Some(Value::Str(text)) => look(text),
+            Some(value) => look(&value.to_java_text()),
+            None => return false,
+        }
+        true
+    }
 }
 
 macro_rules! tuple_arguments {
@@ -278,6 +301,15 @@ macro_rules! tuple_arguments {
                     $($at => crate::value::to_value(&self.$at).ok(),)*
                     _ => None,
                 }
+            }
+
+            #[allow(unused_variables)]
+            fn with_text(&self, index: usize, look: &mut dyn FnMut(&str)) -> bool {
+                let known = match index {
+                    $($at => crate::text::with_simple_text(&self.$at, look),)*
+                    _ => false,
+                };
+                known || self.text(index).map(|text| look(&text)).is_some()
             }
         }
     };

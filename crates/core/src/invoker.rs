@@ -22,6 +22,12 @@ pub trait Invoker: Send + Sync + Debug {
     /// The effective URL: of the provider with the consumer's parameters merged in, or of the consumer for a cluster.
     fn url(&self) -> &Url;
 
+    /// The address as the provider registered it, before the consumer's parameters and overrides were merged in: what the provider
+    /// part of routing rules looks at. A directory that merges makes its invokers answer this; else it is [`Invoker::url`].
+    fn registered_url(&self) -> &Url {
+        self.url()
+    }
+
     /// Whether a call sent now has a chance: for a remote provider, at least one of its connections is open and not
     /// read-only. Two or three atomic loads: it is asked once per pick.
     fn is_available(&self) -> bool;

@@ -49,6 +49,7 @@ pub mod value;
 
 mod attachments;
 mod candidates;
+mod text;
 
 use std::pin::Pin;
 

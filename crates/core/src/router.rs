@@ -74,11 +74,22 @@ pub trait BoundRouter: Send + Sync + Debug {
     /// What the rule makes of the call, as a number: equal numbers mean equal [`BoundRouter::keep`]. No allocation.
     fn outcome(&self, call: &Invocation) -> u64;
 
+    /// The outcome of every call, where it does not depend on the call: then [`BoundRouter::outcome`] is not asked.
+    fn constant(&self) -> Option<u64> {
+        None
+    }
+
     /// The providers (by ascending position in the bound list) of `input` that remain for that outcome.
     fn keep(&self, outcome: u64, input: &[usize]) -> Vec<usize>;
 
     /// For people: which rule decided about the provider at `position` for that outcome.
     fn reason(&self, outcome: u64, position: usize) -> Cow<'_, str>;
+
+    /// For people: the reasons for all of `input`, where a reason depends on what else came in (a rule that would leave nothing keeps
+    /// all, unless it is forced).
+    fn reasons(&self, outcome: u64, input: &[usize]) -> Vec<Cow<'_, str>> {
+        input.iter().map(|position| self.reason(outcome, *position)).collect()
+    }
 }
 
 /// The routers of one service, in order.
