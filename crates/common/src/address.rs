@@ -1,9 +1,12 @@
 //! Addresses: those of a registry as a user writes them, further servers, and IPv6.
 
+use std::borrow::Cow;
+
 use crate::defaults::DEFAULT_REGISTRY_PORT;
 use crate::error::{UrlError, excerpt};
 use crate::keys;
 use crate::matching::list_items;
+use crate::parse;
 use crate::url::Url;
 
 /// Reads a configured registry address: one or more addresses separated by `|` or `;`.
@@ -28,11 +31,14 @@ pub fn parse_registry_address(text: &str, defaults: &Url) -> Result<Vec<Url>, Ur
 fn parse_one(address: &str, defaults: &Url) -> Result<Url, UrlError> {
     let (before, params) = address.split_once('?').map_or((address, ""), |(before, params)| (before, params));
     let (protocol, rest) = before.split_once("://").map_or(("", before), |(protocol, rest)| (protocol, rest));
-    let (servers, path) = rest.split_once('/').map_or((rest, ""), |(servers, path)| (servers, path));
+    let (authority, path) = rest.split_once('/').map_or((rest, ""), |(authority, path)| (authority, path));
+    // A comma in a password does not separate servers.
+    let servers_at = authority.rfind('@').map_or(0, |at| at + 1);
+    let (login, servers) = authority.split_at(servers_at);
     let mut servers = list_items(servers);
     let main = servers.next().ok_or_else(|| UrlError::EmptyAddress { text: excerpt(address) })?;
     let separator = if protocol.is_empty() { "" } else { "://" };
-    let url = Url::parse(&format!("{protocol}{separator}{main}/{path}?{params}"))?;
+    let url = Url::parse(&format!("{protocol}{separator}{login}{main}/{path}?{params}"))?;
     if url.host().is_empty() {
         return Err(UrlError::EmptyAddress { text: excerpt(address) });
     }
@@ -43,7 +49,7 @@ fn parse_one(address: &str, defaults: &Url) -> Result<Url, UrlError> {
             backups.push(server);
         }
     }
-    let mut builder = url.to_builder().param(keys::BACKUP, backups.join(","));
+    let mut builder = url.to_builder().host(url.host()).param(keys::BACKUP, backups.join(","));
     if url.protocol().is_empty() {
         let protocol = defaults.protocol();
         builder = builder.protocol(if protocol.is_empty() { keys::protocol::DUBBO } else { protocol });
@@ -67,6 +73,16 @@ fn parse_one(address: &str, defaults: &Url) -> Result<Url, UrlError> {
 }
 
 impl Url {
+    /// This URL with another `host:port`; a host alone keeps the port.
+    ///
+    /// # Errors
+    /// What follows the colon is not a port.
+    pub fn with_address(&self, address: &str) -> Result<Self, UrlError> {
+        let body = parse::body(address)?;
+        let port = if body.port == 0 { self.port() } else { body.port };
+        Ok(self.to_builder().host(body.host).port(port).build())
+    }
+
     /// The main address and those of `backup`, each with `default_port` where it has none (0: leave it out).
     pub fn backup_addresses(&self, default_port: u16) -> Vec<String> {
         let main = self.address();
@@ -104,10 +120,14 @@ pub fn connect_host(host: &str) -> &str {
 }
 
 fn with_default_port(address: &str, default_port: u16) -> String {
-    let has_port = match crate::parse::body(address) {
-        Ok(body) => body.port > 0,
-        // Not an address we understand; what is there is what the user gets.
-        Err(_) => true,
-    };
-    if has_port || default_port == 0 { address.to_owned() } else { format!("{address}:{default_port}") }
+    match parse::body(address) {
+        Ok(body) if body.port == 0 && default_port > 0 => format!("{}:{default_port}", bracketed(body.host)),
+        // With a port, or not an address we understand: what is there is what the user gets.
+        _ => address.to_owned(),
+    }
+}
+
+/// A bare IPv6 address with brackets, anything else as it is.
+pub(crate) fn bracketed(host: &str) -> Cow<'_, str> {
+    if parse::is_ipv6(host) { Cow::Owned(format!("[{host}]")) } else { Cow::Borrowed(host) }
 }

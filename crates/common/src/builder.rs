@@ -3,9 +3,9 @@
 use std::fmt::{self, Display};
 use std::sync::Arc;
 
+use crate::address::bracketed;
 use crate::error::UrlError;
 use crate::params::{Entry, Params, cmp_names, set_sorted};
-use crate::parse::is_ipv6;
 use crate::url::{Inner, Login, Url};
 use crate::volatile::Volatile;
 
@@ -35,7 +35,7 @@ impl UrlBuilder {
             protocol: Arc::from(protocol),
             user: None,
             password: None,
-            host: bracketed(host),
+            host: Arc::from(&*bracketed(host)),
             port,
             path: None,
             params: Draft::Own(Vec::new()),
@@ -81,7 +81,7 @@ impl UrlBuilder {
     /// Sets the host. A bare IPv6 address gets brackets.
     #[must_use]
     pub fn host(mut self, host: &str) -> Self {
-        self.host = bracketed(host);
+        self.host = Arc::from(&*bracketed(host));
         self
     }
 
@@ -236,8 +236,4 @@ impl fmt::Debug for UrlBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "UrlBuilder({})", self.clone().build())
     }
-}
-
-fn bracketed(host: &str) -> Arc<str> {
-    if is_ipv6(host) { Arc::from(format!("[{host}]")) } else { Arc::from(host) }
 }

@@ -80,37 +80,17 @@ const MAX_EXCERPT_BYTES: usize = 160;
 
 /// The start of `text` without user info, fit for a message.
 pub(crate) fn excerpt(text: &str) -> String {
-    let mut end = text.len().min(MAX_EXCERPT_BYTES);
-    while !text.is_char_boundary(end) {
+    let body = text.split('?').next().unwrap_or_default();
+    let after_protocol = body.find("://").map_or(0, |at| at + 3);
+    let shown = match (body[after_protocol..].rfind('@'), body.rfind("%40")) {
+        (Some(at), _) => format!("{}***{}", &text[..after_protocol], &text[after_protocol + at..]),
+        // The encoded form of the same.
+        (None, Some(at)) => format!("***{}", &text[at..]),
+        (None, None) => text.to_owned(),
+    };
+    let mut end = shown.len().min(MAX_EXCERPT_BYTES);
+    while !shown.is_char_boundary(end) {
         end -= 1;
     }
-    let start = &text[..end];
-    let body = start.split(['?', '/']).next().unwrap_or_default();
-    let authority_from = match start.find("://") {
-        Some(at) => at + 3,
-        None if body.contains('@') => 0,
-        None => return with_ellipsis(hide_encoded_login(start), end < text.len()),
-    };
-    let authority_end = start[authority_from..].find(['/', '?']).map_or(end, |at| authority_from + at);
-    let shown = match start[authority_from..authority_end].rfind('@') {
-        Some(at) => format!("{}***{}", &start[..authority_from], &start[authority_from + at..]),
-        None if text[end..].contains('@') && authority_end == end => start[..authority_from].to_owned(),
-        None => start.to_owned(),
-    };
-    with_ellipsis(shown, end < text.len())
-}
-
-fn with_ellipsis(mut shown: String, cut: bool) -> String {
-    if cut {
-        shown.push('…');
-    }
-    shown
-}
-
-/// Cuts everything between the protocol and the last `%40` of an encoded text.
-fn hide_encoded_login(start: &str) -> String {
-    match start.rfind("%40") {
-        Some(at) => format!("***{}", &start[at..]),
-        None => start.to_owned(),
-    }
+    if end < shown.len() { format!("{}…", &shown[..end]) } else { shown }
 }

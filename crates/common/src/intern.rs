@@ -68,6 +68,11 @@ impl UrlFactory {
         self.0.lock().shared(params)
     }
 
+    /// The same URL with its parameters shared, for one that was made by changing another.
+    pub fn adopt(&self, url: &Url) -> Url {
+        url.to_builder().shared_params(self.share(url.shared_params())).build()
+    }
+
     /// Drops what no URL uses.
     pub fn sweep(&self) {
         self.0.lock().sweep();

@@ -29,15 +29,18 @@ mod url;
 mod volatile;
 
 pub mod address;
+pub mod configurator;
 pub mod defaults;
 pub mod encode;
 pub mod keys;
 pub mod matching;
 pub mod merge;
 pub mod provider_view;
+pub mod registered;
 
 pub use address::parse_registry_address;
 pub use builder::UrlBuilder;
+pub use configurator::{Configurators, RuleTarget};
 pub use encode::{decode, encode};
 pub use error::UrlError;
 pub use intern::{Interned, UrlFactory};

@@ -6,16 +6,18 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::intern::UrlFactory;
 use crate::keys;
 use crate::merge::{JOINED, PROVIDER_FIRST};
 use crate::params::{Entry, Params, set_sorted};
 use crate::url::Url;
+use crate::volatile::Volatile;
 
 /// Names that only the consumer or an override decides; a provider must not widen retries.
 const CONSUMER_ONLY: [&str; 3] = [keys::RETRIES, keys::CLUSTER, keys::LOADBALANCE];
 
 /// Names of which only the provider's value counts, next to [`PROVIDER_FIRST`].
-const PROVIDER_ONLY: [&str; 2] = [keys::GROUP, keys::VERSION];
+const PROVIDER_ONLY: [&str; 3] = [keys::GROUP, keys::VERSION, keys::APPLICATION];
 
 /// The address of one provider as seen by one consumer; see [`AddressMerger`], which does many.
 pub fn merge_address(provider: &Url, consumer: &Url, overrides: &Params) -> Url {
@@ -29,20 +31,21 @@ pub fn merge_address(provider: &Url, consumer: &Url, overrides: &Params) -> Url 
 /// | Name | Source |
 /// |---|---|
 /// | any that `overrides` holds | override |
-/// | `group`, `version`, `release`, `dubbo`, `methods`, `timestamp`, `dubbo.tag` | provider |
+/// | `group`, `version`, `application`, `release`, `dubbo`, `methods`, `timestamp`, `dubbo.tag` | provider |
+/// | `remote.application` | `application` of the provider |
 /// | `interface`, `side` | consumer |
 /// | `retries`, `cluster`, `loadbalance`, also of a method | consumer |
-/// | `application` | consumer; the provider's becomes `remote.application` |
 /// | `category` | `providers` |
-/// | `check` | left out: it never decides whether an address is used |
+/// | `check` | `false`: a provider that is down now must be tried again later |
 /// | `reference.filter`, `invoker.listener` | provider's, then consumer's |
 /// | any other, also of a method | consumer if not empty, else provider |
 ///
-/// The path is the provider's, else the consumer's.
+/// The path is the provider's, else the consumer's. A merger keeps what it has seen: make one per notification.
 #[derive(Debug)]
 pub struct AddressMerger {
     consumer: Url,
     overrides: Params,
+    factory: Option<UrlFactory>,
     /// Merged sets by the address of the provider's set, which is held along so that it stays that address.
     done: HashMap<usize, (Params, Params)>,
 }
@@ -50,7 +53,14 @@ pub struct AddressMerger {
 impl AddressMerger {
     /// A merger for one consumer and one layer of overrides.
     pub fn new(consumer: &Url, overrides: &Params) -> Self {
-        Self { consumer: consumer.clone(), overrides: overrides.clone(), done: HashMap::new() }
+        Self { consumer: consumer.clone(), overrides: overrides.clone(), factory: None, done: HashMap::new() }
+    }
+
+    /// Shares the merged parameters with every equal set of `factory`, over several mergers and notifications.
+    #[must_use]
+    pub fn with_factory(mut self, factory: &UrlFactory) -> Self {
+        self.factory = Some(factory.clone());
+        self
     }
 
     /// The address of one provider.
@@ -59,7 +69,10 @@ impl AddressMerger {
         let merged = match self.done.get(&own.address()) {
             Some((_, merged)) => merged.clone(),
             None => {
-                let merged = self.merge_params(provider);
+                let mut merged = self.merge_params(provider);
+                if let Some(factory) = &self.factory {
+                    merged = factory.share(&merged);
+                }
                 self.done.insert(own.address(), (own.clone(), merged.clone()));
                 merged
             }
@@ -85,11 +98,11 @@ impl AddressMerger {
             .shared_params()
             .entries()
             .iter()
-            .filter(|(name, _)| !is_consumers(name) && &**name != keys::CHECK)
+            .filter(|(name, _)| !is_consumers(name))
             .cloned()
             .collect();
         for (name, value) in consumer.shared_params().entries() {
-            if !value.is_empty() && !is_providers(name) && &**name != keys::CHECK {
+            if !value.is_empty() && !is_providers(name) {
                 set_sorted(&mut entries, name, Arc::clone(value));
             }
         }
@@ -108,8 +121,9 @@ impl AddressMerger {
         if consumer.side().is_none() {
             entries.retain(|(name, _)| &**name != keys::SIDE);
         }
+        set_sorted(&mut entries, keys::CHECK, Arc::from("false"));
         for (name, value) in self.overrides.entries() {
-            if !value.is_empty() && !crate::volatile::Volatile::owns(name) {
+            if !value.is_empty() && !Volatile::owns(name) {
                 set_sorted(&mut entries, name, Arc::clone(value));
             }
         }
