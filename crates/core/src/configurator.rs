@@ -6,9 +6,10 @@ use dubhe_common::Url;
 
 /// One override rule (`override://`, `absent://`, or a rule of the config centre).
 pub trait Configurator: Send + Sync + Debug {
-    /// `address` with the rule applied, or `None` when the rule does not concern it. Conditions look at the provider's own
-    /// parameters, before the consumer's are merged in.
-    fn configure(&self, address: &Url) -> Option<Url>;
+    /// The parameters that the rule sets in the override layer of `address`, or `None` when it does not concern that address.
+    /// Conditions look at `provider`, the provider's own URL; `address` is that URL merged with the consumer's parameters and
+    /// with the rules that came before.
+    fn configure(&self, provider: &Url, consumer: &Url, address: &Url) -> Option<Vec<(String, String)>>;
 
     /// Rules apply in ascending order of (host, priority).
     fn order(&self) -> (&str, i64);

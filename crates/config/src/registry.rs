@@ -1,0 +1,84 @@
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Deserialize;
+
+/// The `registry` section: where services are registered and found.
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct RegistryConfig {
+    /// `zookeeper://192.0.2.1:2181?backup=192.0.2.2:2181`, `192.0.2.1:2181,192.0.2.2:2181` with `protocol`, `memory://local`, or `N/A` for none.
+    pub address: String,
+    /// Protocol when the address has none.
+    pub protocol: Option<String>,
+    /// Port when the address has none.
+    pub port: Option<u16>,
+    /// User, when the address has none.
+    pub username: Option<String>,
+    /// Password, when the address has none.
+    pub password: Option<String>,
+    /// Root of the registry's tree. Default `dubbo`.
+    pub group: Option<String>,
+    /// How long connecting and checked operations may take, milliseconds. Default 30000.
+    pub timeout: Option<u64>,
+    /// Session timeout, milliseconds. Default 60000.
+    pub session: Option<u64>,
+    /// Whether the registry must be reachable at start. Default true.
+    pub check: Option<bool>,
+    /// Whether services are registered here. Default true.
+    pub register: Option<bool>,
+    /// Whether references look here. Default true.
+    pub subscribe: Option<bool>,
+    /// Whether provider URLs are registered short. Default false.
+    pub simplified: Option<bool>,
+    /// Names kept in addition when URLs are short, comma list.
+    pub extra_keys: Option<String>,
+    /// Whether registered nodes go with the session. Default true.
+    pub dynamic: Option<bool>,
+    /// Cache file; computed from application and address when absent.
+    pub file: Option<String>,
+    /// Whether the cache file is used. Default true.
+    pub file_cache: Option<bool>,
+    /// More URL parameters.
+    pub parameters: BTreeMap<String, String>,
+}
+
+impl RegistryConfig {
+    /// A registry at `address`.
+    pub fn at(address: impl Into<String>) -> Self {
+        Self { address: address.into(), ..Self::default() }
+    }
+
+    /// Parameters of the registry's URL, without what stands in its authority.
+    pub fn url_params(&self) -> BTreeMap<String, String> {
+        let mut params = self.parameters.clone();
+        let mut put = |key: &str, value: Option<String>| {
+            if let Some(value) = value {
+                params.insert(key.to_owned(), value);
+            }
+        };
+        put("group", self.group.clone());
+        put("timeout", self.timeout.map(|one| one.to_string()));
+        put("session", self.session.map(|one| one.to_string()));
+        put("check", self.check.map(|one| one.to_string()));
+        put("register", self.register.map(|one| one.to_string()));
+        put("subscribe", self.subscribe.map(|one| one.to_string()));
+        put("simplified", self.simplified.map(|one| one.to_string()));
+        put("extra-keys", self.extra_keys.clone());
+        put("dynamic", self.dynamic.map(|one| one.to_string()));
+        put("file", self.file.clone());
+        put("file.cache", self.file_cache.map(|one| one.to_string()));
+        params
+    }
+}
+
+impl fmt::Debug for RegistryConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Addresses may hold a password too: only what stands behind the last `@` is shown.
+        let address = self.address.rsplit('@').next().unwrap_or_default();
+        f.debug_struct("RegistryConfig")
+            .field("address", &address)
+            .field("group", &self.group)
+            .finish_non_exhaustive()
+    }
+}

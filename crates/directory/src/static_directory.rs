@@ -1,0 +1,144 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use dubhe_common::Url;
+use dubhe_core::directory::{Directory, DirectoryStatus};
+use dubhe_core::error::{ErrorCode, RpcError};
+use dubhe_core::invocation::Invocation;
+use dubhe_core::invoker::{SharedInvoker, same_invoker};
+use dubhe_core::load_balance::Candidates;
+use dubhe_core::router::{Explanation, RouterChain};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use crate::connectivity::{Aside, Reports};
+use crate::snapshot::{Published, Snapshot};
+
+/// A directory over a fixed list of providers: `url=` references, and the registries of one reference.
+///
+/// Calls are routed, and providers that are not available are set aside, as with a registry.
+#[derive(Debug)]
+pub struct StaticDirectory {
+    shared: Arc<Shared>,
+    writer: Mutex<Option<AbortHandle>>,
+    closed: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Shared {
+    consumer: Url,
+    published: Published,
+    reports: Reports,
+}
+
+impl StaticDirectory {
+    /// A directory of `invokers`, called as `consumer` says. Called within a tokio runtime.
+    pub fn new(consumer: Url, invokers: Vec<SharedInvoker>, chain: Arc<dyn RouterChain>) -> Arc<Self> {
+        let all: Arc<[SharedInvoker]> = invokers.into();
+        let shared = Arc::new(Shared {
+            consumer,
+            published: Published::new(Snapshot::bind(Arc::clone(&all), &*chain, |_| false)),
+            reports: Reports::default(),
+        });
+        let task = tokio::spawn(watch_over(Arc::clone(&shared), all, chain));
+        Arc::new(Self {
+            shared,
+            writer: Mutex::new(Some(task.abort_handle())),
+            closed: AtomicBool::new(false),
+        })
+    }
+
+    fn stop_writer(&self) {
+        if let Some(task) = self.writer.lock().take() {
+            task.abort();
+        }
+    }
+}
+
+async fn watch_over(shared: Arc<Shared>, all: Arc<[SharedInvoker]>, chain: Arc<dyn RouterChain>) {
+    let mut aside = Aside::default();
+    let mut rules = chain.changes();
+    let mut rules_live = true;
+    loop {
+        let recheck = aside.next_due();
+        let changed = tokio::select! {
+            change = rules.changed(), if rules_live => {
+                rules_live = change.is_ok();
+                rules_live
+            }
+            () = shared.reports.reported() => {
+                aside.accept(&shared.reports, |one| all.iter().any(|other| same_invoker(one, other)))
+            }
+            () = tokio::time::sleep_until(recheck.unwrap_or_else(tokio::time::Instant::now)), if recheck.is_some() => aside.recheck(),
+        };
+        if changed {
+            let snapshot = Snapshot::bind(Arc::clone(&all), &*chain, |one| aside.contains(one));
+            shared.published.publish(snapshot, None, true);
+        }
+    }
+}
+
+#[async_trait]
+impl Directory for StaticDirectory {
+    fn consumer_url(&self) -> &Url {
+        &self.shared.consumer
+    }
+
+    fn origin(&self) -> &str {
+        "static"
+    }
+
+    fn list(&self, call: &Invocation) -> Result<Arc<Candidates>, RpcError> {
+        let snapshot = self.shared.published.load();
+        if snapshot.closed {
+            return Err(RpcError::new(
+                ErrorCode::Unknown,
+                format!(
+                    "Directory of type StaticDirectory already destroyed for service {}",
+                    self.shared.consumer.service_key()
+                ),
+            ));
+        }
+        snapshot.routes.candidates(call)
+    }
+
+    fn invokers(&self) -> Arc<[SharedInvoker]> {
+        Arc::clone(&self.shared.published.load().all)
+    }
+
+    fn invalidate(&self, invoker: &SharedInvoker) {
+        self.shared.reports.report(invoker);
+    }
+
+    fn is_available(&self) -> bool {
+        let snapshot = self.shared.published.load();
+        !snapshot.closed && snapshot.all.iter().any(|one| one.is_available())
+    }
+
+    fn status(&self) -> watch::Receiver<DirectoryStatus> {
+        self.shared.published.status()
+    }
+
+    fn explain(&self, call: &Invocation) -> Explanation {
+        self.shared.published.load().explain(call)
+    }
+
+    async fn close(&self) {
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.stop_writer();
+        let routes = Arc::clone(&self.shared.published.load().routes);
+        let closed =
+            Snapshot { all: Arc::from([]), aside: Vec::new(), routes, forbidden: None, closed: true };
+        self.shared.published.publish(closed, None, true);
+    }
+}
+
+impl Drop for StaticDirectory {
+    fn drop(&mut self) {
+        self.stop_writer();
+    }
+}
