@@ -63,7 +63,7 @@ pub const USERNAME: &str = "username";
 pub const PASSWORD: &str = "password";
 
 // Registration and discovery.
-/// Which list of a service a URL belongs to; see [`category`](self::category).
+/// Which list of a service a URL belongs to; see [`category`].
 pub const CATEGORY: &str = "category";
 /// Further mark that must match; `*` when absent.
 pub const CLASSIFIER: &str = "classifier";
@@ -357,17 +357,17 @@ pub mod protocol {
     pub const ZOOKEEPER: &str = "zookeeper";
 }
 
-/// First parts of names that hold a dot without being a parameter of a method.
-const DOTTED_FAMILIES: &[&str] =
-    &["bind", "default", "dubbo", "metadata", "migration", "qos", "remote", "triple", "zookeeper"];
-
-/// Names that hold a dot without being a parameter of a method, outside those families. Sorted.
+/// Names that hold a dot without being a parameter of a method. Sorted.
 const DOTTED_KEYS: &[&str] = &[
     APPLICATION_VERSION,
+    BIND_IP,
+    BIND_PORT,
     CHANNEL_READONLY_SEND,
     AVAILABLE_CHECK,
     CODEC_VERSION,
     CONNECT_TIMEOUT,
+    FORCE_TAG,
+    TAG,
     EXPORTER_LISTENER,
     FILE_CACHE,
     HASH_ARGUMENTS,
@@ -375,20 +375,41 @@ const DOTTED_KEYS: &[&str] = &[
     HEARTBEAT_TIMEOUT,
     IDLE_TIMEOUT,
     INVOKER_LISTENER,
+    MIGRATION_DELAY,
+    MIGRATION_FORCE,
+    MIGRATION_PROMOTION,
+    MIGRATION_STEP,
+    MIGRATION_THRESHOLD,
     PREFER_SERIALIZATION,
+    "qos.accept.foreign.ip",
+    "qos.enable",
+    "qos.host",
+    "qos.port",
     REFERENCE_FILTER,
     REGISTER_IP,
+    REMOTE_APPLICATION,
     RETRY_PERIOD,
     RETRY_TIMES,
     SAVE_FILE,
     SERVICE_FILTER,
     SHORTEST_RESPONSE_SLIDE_PERIOD,
     TPS_INTERVAL,
+    ZOOKEEPER_ENSEMBLE_TRACKER,
 ];
 
 /// Whether `name` holds a dot and is known not to be `method.key`.
 pub(crate) fn is_dotted_key(name: &str) -> bool {
-    name.starts_with('.')
-        || name.split('.').next().is_some_and(|family| DOTTED_FAMILIES.contains(&family))
+    name.starts_with(HIDDEN_PREFIX)
+        || name.starts_with(DEFAULT_PREFIX)
         || DOTTED_KEYS.binary_search(&name).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DOTTED_KEYS;
+
+    #[test]
+    fn dotted_names_are_sorted_for_lookup() {
+        assert!(DOTTED_KEYS.is_sorted());
+    }
 }

@@ -1,6 +1,7 @@
 //! An immutable, shareable set of named values, sorted as the text form prints it.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 use std::fmt;
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use foldhash::SharedSeed;
 use foldhash::fast::SeedableRandomState;
 
 use crate::keys;
+use crate::matching::list_items;
 
 pub(crate) type Entry = (Arc<str>, Arc<str>);
 
@@ -22,7 +24,18 @@ pub(crate) struct ParamSet {
     entries: Box<[Entry]>,
     hash: u64,
     ascii_names: bool,
-    method_params: bool,
+    method_params: MethodParams,
+}
+
+/// What is known of the parameters of methods in a set, so that calls need not look again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MethodParams {
+    /// There are none, or of methods only that `methods` leaves out.
+    None,
+    /// There are some, all of methods that `methods` allows.
+    Allowed,
+    /// There are some that `methods` allows and some it leaves out.
+    Mixed,
 }
 
 impl Params {
@@ -65,7 +78,7 @@ impl Params {
     pub(crate) fn from_sorted(entries: Vec<Entry>) -> Self {
         let hash = hash_entries(entries.iter().map(|(name, value)| (&**name, &**value)));
         let ascii_names = entries.iter().all(|(name, _)| name.is_ascii());
-        let method_params = holds_method_params(&entries);
+        let method_params = method_params(&entries);
         Self(Arc::new(ParamSet { entries: entries.into_boxed_slice(), hash, ascii_names, method_params }))
     }
 
@@ -77,7 +90,7 @@ impl Params {
         self.0.hash
     }
 
-    pub(crate) fn has_method_params(&self) -> bool {
+    pub(crate) fn method_params(&self) -> MethodParams {
         self.0.method_params
     }
 
@@ -194,14 +207,34 @@ fn cmp_with_method(entry: &[u8], method: &str, name: &str) -> Ordering {
     })
 }
 
-fn holds_method_params(entries: &[Entry]) -> bool {
+fn method_params(entries: &[Entry]) -> MethodParams {
+    let mut dotted = entries
+        .iter()
+        .filter_map(|(name, _)| Some((&**name, name.split_once('.')?.0)))
+        .filter(|(name, _)| !name.starts_with(keys::DEFAULT_PREFIX))
+        .peekable();
+    if dotted.peek().is_none() {
+        return MethodParams::None;
+    }
     let methods = entries.iter().find(|(name, _)| &**name == keys::METHODS).map_or("", |(_, value)| value);
-    let listed = |method: &str| {
-        methods.is_empty()
-            || methods.split(',').any(|item| matches!(item.trim(), m if m == method || m == "*"))
+    // A set, since neither the list nor the parameters of a hostile URL need be short.
+    let listed: HashSet<&str, SeedableRandomState> = {
+        let mut listed = HashSet::with_hasher(hasher());
+        listed.extend(list_items(methods));
+        listed
     };
-    entries.iter().any(|(name, _)| match name.split_once('.') {
-        Some((method, _)) => !keys::is_dotted_key(name) && listed(method),
-        None => false,
-    })
+    let any_method = listed.is_empty() || listed.contains(keys::ANY);
+    let (mut allowed, mut left_out) = (false, false);
+    for (name, method) in dotted {
+        if listed.contains(method) || (any_method && !keys::is_dotted_key(name)) {
+            allowed = true;
+        } else if !any_method {
+            left_out = true;
+        }
+    }
+    match (allowed, left_out) {
+        (false, _) => MethodParams::None,
+        (true, false) => MethodParams::Allowed,
+        (true, true) => MethodParams::Mixed,
+    }
 }

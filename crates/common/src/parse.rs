@@ -99,7 +99,8 @@ pub(crate) fn body(text: &str) -> Result<Body<'_>, UrlError> {
 /// `fd00::1` alone is a host: the last colon separates a port only where a host is left over that can be one.
 fn host_and_port<'a>(rest: &'a str, whole: &str) -> Result<(&'a str, u16), UrlError> {
     let bad = |port: &str| {
-        let offset = whole.find(rest).unwrap_or(0) + (rest.len() - port.len());
+        // Both are parts of one text.
+        let offset = port.as_ptr().addr() - whole.as_ptr().addr();
         UrlError::BadPort { port: excerpt(port), offset, text: excerpt(whole) }
     };
     if rest.starts_with('[')

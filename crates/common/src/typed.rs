@@ -6,6 +6,7 @@ use crate::encode::decode;
 use crate::error::{UrlError, excerpt};
 use crate::keys;
 use crate::matching::{list_contains, list_items};
+use crate::params::MethodParams;
 use crate::url::Url;
 
 impl Url {
@@ -52,11 +53,12 @@ impl Url {
 
     /// Value of `method.key`, if it is not empty and `methods` does not leave the method out.
     pub fn method_param_strict(&self, method: &str, key: &str) -> Option<&str> {
-        if !self.has_method_params() {
+        let kind = self.shared_params().method_params();
+        if kind == MethodParams::None {
             return None;
         }
         let value = self.shared_params().raw_of_method(method, key).filter(|value| !value.is_empty())?;
-        self.lists_method(method).then_some(value)
+        (kind == MethodParams::Allowed || self.lists_method(method)).then_some(value)
     }
 
     /// As [`Url::bool_param`] for a method.
@@ -82,7 +84,7 @@ impl Url {
 
     /// Whether any parameter may be one of a method. A hot path can skip the lookup where not.
     pub fn has_method_params(&self) -> bool {
-        self.shared_params().has_method_params()
+        self.shared_params().method_params() != MethodParams::None
     }
 
     /// Whether there is any parameter of this method.

@@ -248,3 +248,19 @@ fn merges_consumer_into_provider_as_java_does() {
         assert_eq!(merged.to_full_string(), text(&case, "merged_toFullString").unwrap(), "{case}");
     }
 }
+
+/// Names of nodes that Dubbo Java 2.7.23, 3.1.11 and 3.3.6 wrote into ZooKeeper.
+fn nodes() -> Vec<String> {
+    serde_json::from_str(include_str!("vectors/nodes.json")).unwrap()
+}
+
+// C45
+#[test]
+fn a_node_written_by_java_is_written_back_under_its_own_name() {
+    let nodes = nodes();
+    assert!(nodes.len() > 5);
+    for node in nodes {
+        assert_eq!(encode(&decode(&node)), node);
+        assert_eq!(Url::parse_encoded(&node).unwrap().encoded(), node);
+    }
+}

@@ -44,6 +44,16 @@ fn names_with_a_dot_of_their_own_are_not_method_parameters() {
 }
 
 #[test]
+fn a_method_may_be_called_like_the_start_of_another_name() {
+    let url =
+        Url::parse("dubbo://h:1/p?methods=remote,connect&remote.retries=1&connect.timeout=3&other.retries=2")
+            .unwrap();
+    assert_eq!(url.method_param_strict("remote", "retries"), Some("1"));
+    assert_eq!(url.method_param_strict("connect", "timeout"), Some("3"));
+    assert_eq!(url.method_param_strict("other", "retries"), None);
+}
+
+#[test]
 fn malformed_values_do_not_stop_a_call() {
     let url = Url::parse("dubbo://h:1/p?timeout=soon&m.timeout=-1&retries=many&weight=99999999999999999999")
         .unwrap();
