@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::defaults::DEFAULT_REGISTRY_PORT;
+use crate::defaults::{DEFAULT_REGISTRY_PORT, REGISTRY_SERVICE};
 use crate::error::{UrlError, excerpt};
 use crate::keys;
 use crate::matching::list_items;
@@ -26,6 +26,31 @@ pub fn parse_registry_address(text: &str, defaults: &Url) -> Result<Vec<Url>, Ur
         .filter(|address| !address.is_empty() && !address.eq_ignore_ascii_case("N/A"))
         .map(|address| parse_one(address, defaults))
         .collect()
+}
+
+/// The URL a registry is configured by, made from its address: path and protocol are fixed, the real protocol moves
+/// into the parameter `registry`. `registry-type=service` asks for discovery by application,
+/// `registry-protocol-type` for a protocol of that name.
+pub fn to_registry_url(address: &Url) -> Url {
+    let protocol = if address.param(keys::REGISTRY_TYPE) == Some("service") {
+        keys::protocol::SERVICE_DISCOVERY_REGISTRY
+    } else {
+        address.param_or(keys::REGISTRY_PROTOCOL_TYPE, keys::protocol::REGISTRY)
+    };
+    address
+        .to_builder()
+        .protocol(protocol)
+        .path(REGISTRY_SERVICE)
+        .param(keys::REGISTRY, address.protocol())
+        .without_param(keys::REGISTRY_PROTOCOL_TYPE)
+        .build()
+}
+
+/// The address of the registry that a URL made by [`to_registry_url`] stands for: its protocol is the parameter
+/// `registry`, or `dubbo` without it.
+pub fn to_real_registry_url(registry: &Url) -> Url {
+    let protocol = registry.param_or(keys::REGISTRY, keys::protocol::DUBBO);
+    registry.to_builder().protocol(protocol).without_param(keys::REGISTRY).build()
 }
 
 fn parse_one(address: &str, defaults: &Url) -> Result<Url, UrlError> {

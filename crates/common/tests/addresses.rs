@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use dubhe_common::address::connect_host;
+use dubhe_common::address::{connect_host, to_real_registry_url, to_registry_url};
 use dubhe_common::{Url, UrlError, UrlFactory, encode, parse_registry_address};
 
 fn no_defaults() -> Url {
@@ -179,4 +179,19 @@ fn a_password_without_a_user_is_an_error_of_the_builder() {
     let builder = Url::builder("dubbo", "192.0.2.1", 20880).password("p");
     assert!(matches!(builder.clone().try_build(), Err(UrlError::PasswordWithoutUser { .. })));
     assert_eq!(builder.build().to_full_string(), "dubbo://192.0.2.1:20880");
+}
+
+#[test]
+fn a_registry_url_says_how_to_discover_and_keeps_the_real_protocol() {
+    for (address, protocol) in [
+        ("zookeeper://192.0.2.1:2181", "registry"),
+        ("zookeeper://192.0.2.1:2181?registry-type=service", "service-discovery-registry"),
+        ("zookeeper://192.0.2.1:2181?registry-protocol-type=xds", "xds"),
+    ] {
+        let url = to_registry_url(&Url::parse(address).unwrap());
+        assert_eq!((url.protocol(), url.param("registry")), (protocol, Some("zookeeper")), "{address}");
+        assert_eq!(url.path(), Some("org.apache.dubbo.registry.RegistryService"));
+        assert_eq!(to_real_registry_url(&url).protocol(), "zookeeper");
+        assert_eq!(to_real_registry_url(&url).param("registry"), None);
+    }
 }
