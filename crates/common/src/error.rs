@@ -67,7 +67,7 @@ pub enum UrlError {
         /// The text, shortened.
         text: String,
     },
-    /// The same server is listed as main address and as its own backup, or nothing is listed at all.
+    /// A registry address without a server.
     #[error("registry address `{text}` names no server; write it as `protocol://host:port?backup=host:port`")]
     EmptyAddress {
         /// The text, shortened.
@@ -78,19 +78,20 @@ pub enum UrlError {
 /// Longest excerpt of a text in a message, in bytes.
 const MAX_EXCERPT_BYTES: usize = 160;
 
-/// The start of `text` without user info, fit for a message.
+/// The start of `text` without user info and parameters, fit for a message.
 pub(crate) fn excerpt(text: &str) -> String {
-    let body = text.split('?').next().unwrap_or_default();
+    let params_at = [text.find('?'), text.find("%3F"), text.find("%3f")].into_iter().flatten().min();
+    let body = &text[..params_at.unwrap_or(text.len())];
     let after_protocol = body.find("://").map_or(0, |at| at + 3);
     let shown = match (body[after_protocol..].rfind('@'), body.rfind("%40")) {
-        (Some(at), _) => format!("{}***{}", &text[..after_protocol], &text[after_protocol + at..]),
+        (Some(at), _) => format!("{}***{}", &body[..after_protocol], &body[after_protocol + at..]),
         // The encoded form of the same.
-        (None, Some(at)) => format!("***{}", &text[at..]),
-        (None, None) => text.to_owned(),
+        (None, Some(at)) => format!("***{}", &body[at..]),
+        (None, None) => body.to_owned(),
     };
     let mut end = shown.len().min(MAX_EXCERPT_BYTES);
     while !shown.is_char_boundary(end) {
         end -= 1;
     }
-    if end < shown.len() { format!("{}…", &shown[..end]) } else { shown }
+    if end < shown.len() || params_at.is_some() { format!("{}…", &shown[..end]) } else { shown }
 }

@@ -91,6 +91,7 @@ fn never_shows_a_password_in_messages_or_logs() {
         Url::parse_encoded("dubbo%3A%2F%2Fadmin%3Asecret%40h%3Ax"),
         Url::parse(&format!("dubbo://{long}:secret@h:x")),
         Url::parse(&format!("dubbo://admin:secret@h?{}", "a=1&".repeat(300_000))),
+        Url::parse("dubbo://h:x/p?token=secret"),
     ]
     .map(|result| result.unwrap_err().to_string());
     for text in shown.iter().chain(&errors) {
