@@ -1,0 +1,293 @@
+//! What happens between one consumer and one provider: all cases, then a day in the life of two providers under load.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+use super::build;
+use super::network::{FIRST, SECOND};
+use super::peer::{Peer, Role, Version};
+use super::program::Program;
+use super::report::Outcome;
+
+/// Where ZooKeeper listens.
+const REGISTRY_PORT: u16 = 2181;
+
+/// Longest silence of a consumer between two cases: the slowest case sleeps and retries for some seconds.
+const CASE: Duration = Duration::from_secs(60);
+
+/// How long a change of providers or rules may take to show in the calls. An operator would call more than a few
+/// seconds broken, but a Java consumer delays its reaction and the machine may be slow.
+const CHANGE: Duration = Duration::from_secs(30);
+
+/// The interface that load calls and rules name.
+const SERVICE: &str = "dev.dubhe.interop.api.EchoService";
+
+/// The cases of the second part, in order: each needs those before it.
+const CHANGES: [&str; 7] = [
+    "load/balanced",
+    "load/graceful-stop",
+    "load/return-after-stop",
+    "load/condition-rule-put",
+    "load/condition-rule-removed",
+    "load/crash",
+    "load/return-after-crash",
+];
+
+/// Runs everything between two peers and tells each outcome. `version` is the Java side, whose rule client is used.
+pub(super) fn run(consumer: &Peer, provider: &Peer, version: Version, tell: &mut dyn FnMut(&str, Outcome)) {
+    let stage = Stage { consumer: *consumer, provider: *provider, version };
+    if let Err(error) = stage.cases(tell) {
+        tell("cases/complete", Err(format!("{error:#}")));
+    } else {
+        tell("cases/complete", Ok(String::new()));
+    }
+    let mut done = 0;
+    let result = stage.changes(&mut |remark| {
+        tell(CHANGES[done], Ok(remark));
+        done += 1;
+    });
+    if let Err(error) = result {
+        tell(CHANGES[done], Err(format!("{error:#}")));
+        for case in &CHANGES[done + 1..] {
+            tell(case, Err(format!("did not run: {} failed", CHANGES[done])));
+        }
+    }
+}
+
+struct Stage {
+    consumer: Peer,
+    provider: Peer,
+    version: Version,
+}
+
+impl Stage {
+    /// One provider, one consumer, all its cases.
+    fn cases(&self, tell: &mut dyn FnMut(&str, Outcome)) -> Result<()> {
+        let (_zookeeper, registry) = self.zookeeper("cases")?;
+        let (_provider, _) = self.provide(&registry, "A", FIRST, 20_880, "cases-provider")?;
+        let mut command = self.consumer.command(Role::Consumer, &self.name("cases-consumer"))?;
+        command.args(["--registry", &registry]);
+        let mut consumer = Program::start(&mut command, &self.name("cases-consumer"))?;
+        let mut count = 0;
+        while let Some(line) = consumer.next(CASE)? {
+            if line.starts_with("READY ") {
+                continue;
+            }
+            let case: Case = serde_json::from_str(&line).with_context(|| format!("not a case: {line}"))?;
+            tell(&case.case, if case.ok { Ok(case.detail) } else { Err(case.detail) });
+            count += 1;
+        }
+        // 1 says that some cases failed, which each of them has said itself.
+        match consumer.wait(CASE)?.code() {
+            Some(0 | 1) if count > 0 => Ok(()),
+            Some(code) => bail!("the consumer ended with {code} after {count} cases; its log tells why"),
+            None => bail!("the consumer crashed after {count} cases; its log tells why"),
+        }
+    }
+
+    /// Two providers under load: one stops, returns, is ruled out, is ruled in, crashes, returns. `held` is called
+    /// after each.
+    fn changes(&self, held: &mut dyn FnMut(String)) -> Result<()> {
+        let (_zookeeper, registry) = self.zookeeper("load")?;
+        let (first, _) = self.provide(&registry, "A", FIRST, 20_880, "load-provider-a1")?;
+        let (_other, _) = self.provide(&registry, "B", SECOND, 20_881, "load-provider-b")?;
+        // A graceful change may cost no call at all; a crash may cost tries, but no call that may be retried.
+        let mut strict = self.load(&registry, "0")?;
+        let mut retrying = self.load(&registry, "2")?;
+        let seen = strict.until("both providers are called", &|second| second.by("A") && second.by("B"))?;
+        held(seen);
+
+        first.stop().context("stopping provider A")?;
+        held(strict.without_failure("only B is called", &|second| !second.by("A") && second.by("B"))?);
+
+        let (second, pid) = self.provide(&registry, "A", FIRST, 20_880, "load-provider-a2")?;
+        held(strict.without_failure("the returned A is called", &|second| second.by(&format!("A#{pid}")))?);
+
+        let mut rules = self.rules(&registry)?;
+        let kind = rule_kind(self.consumer);
+        let rule = format!("--interface\t{SERVICE}\t--rule\t=> host = {SECOND}");
+        order(&mut rules, &format!("put-{kind}\t{rule}"))?;
+        held(strict.without_failure("only B is called", &|second| !second.by("A") && second.by("B"))?);
+
+        order(&mut rules, &format!("remove-{kind}\t{rule}"))?;
+        held(strict.without_failure("A is called again", &|second| second.by("A") && second.by("B"))?);
+
+        retrying.forget();
+        drop(second);
+        held(retrying.without_failure("only B is called", &|second| !second.by("A") && second.by("B"))?);
+
+        let (_third, pid) = self.provide(&registry, "A", FIRST, 20_880, "load-provider-a3")?;
+        held(retrying.without_failure("the returned A is called", &|second| second.by(&format!("A#{pid}")))?);
+        Ok(())
+    }
+
+    fn zookeeper(&self, part: &str) -> Result<(Program, String)> {
+        let address = format!("{FIRST}:{REGISTRY_PORT}");
+        let mut command = Command::new(build::zookeeper());
+        let zookeeper = Program::start(command.arg(&address), &self.name(&format!("{part}-zookeeper")))?;
+        zookeeper.ready()?;
+        Ok((zookeeper, format!("zookeeper://{address}")))
+    }
+
+    /// Starts a provider; returns it with its process number.
+    fn provide(
+        &self,
+        registry: &str,
+        name: &str,
+        host: &str,
+        port: u16,
+        log: &str,
+    ) -> Result<(Program, String)> {
+        let mut command = self.provider.command(Role::Provider, &self.name(log))?;
+        command.args(["--registry", registry, "--name", name, "--host", host, "--port", &port.to_string()]);
+        let provider = Program::start(&mut command, &self.name(log))?;
+        let words = provider.ready()?;
+        let pid = words.get(3).with_context(|| format!("READY line without a process number: {words:?}"))?;
+        Ok((provider, pid.clone()))
+    }
+
+    fn load(&self, registry: &str, retries: &str) -> Result<Load> {
+        let name = self.name(&format!("load-consumer-retries-{retries}"));
+        let mut command = self.consumer.command(Role::Load, &name)?;
+        command.args(["--registry", registry, "--rate", "50", "--retries", retries]);
+        if let Peer::Java(_) = self.consumer {
+            // A Java consumer looks after a lost connection once per heartbeat interval, by default each minute.
+            command.args(["--param", "heartbeat=3000"]);
+        }
+        let program = Program::start(&mut command, &name)?;
+        program.ready()?;
+        Ok(Load { program })
+    }
+
+    fn rules(&self, registry: &str) -> Result<Program> {
+        let name = self.name("load-rules");
+        let mut command = Peer::Java(self.version).command(Role::Rules, &name)?;
+        let rules = Program::start(command.args(["serve", "--registry", registry]), &name)?;
+        rules.ready()?;
+        Ok(rules)
+    }
+
+    fn name(&self, what: &str) -> String {
+        format!("{}-to-{}-{what}", self.consumer.name(), self.provider.name())
+    }
+}
+
+/// Where a condition rule is put: `route` is a node below the service's `routers`, `condition` a document in the config
+/// centre. Java 3.1 and 3.3 skip the former (they ship no router for it), Dubhe reads it.
+fn rule_kind(consumer: Peer) -> &'static str {
+    match consumer {
+        Peer::Rust => "route",
+        Peer::Java(_) => "condition",
+    }
+}
+
+/// Gives the rule client a command and waits until it is done.
+fn order(rules: &mut Program, command: &str) -> Result<()> {
+    rules.say(command)?;
+    let answer = rules.line_with(CHANGE, |line| line.starts_with("DONE ") || line.starts_with("FAILED "))?;
+    if answer.starts_with("FAILED ") {
+        bail!("the rule client says: {answer}");
+    }
+    Ok(())
+}
+
+/// A line of a consumer.
+#[derive(Debug, Deserialize)]
+struct Case {
+    case: String,
+    ok: bool,
+    #[serde(default)]
+    detail: String,
+}
+
+/// A consumer that calls at a steady rate.
+struct Load {
+    program: Program,
+}
+
+impl Load {
+    /// Waits until two seconds in a row are as wished. Failed calls do not matter.
+    fn until(&mut self, wish: &str, as_wished: &dyn Fn(&Second) -> bool) -> Result<String> {
+        self.watch(wish, as_wished).map(|(remark, _)| remark)
+    }
+
+    /// As [`Self::until`], and no call may fail from the last look to then.
+    fn without_failure(&mut self, wish: &str, as_wished: &dyn Fn(&Second) -> bool) -> Result<String> {
+        let (remark, failures) = self.watch(wish, as_wished)?;
+        if !failures.is_empty() {
+            bail!("calls failed: {failures:?}");
+        }
+        Ok(remark)
+    }
+
+    fn watch(
+        &mut self,
+        wish: &str,
+        as_wished: &dyn Fn(&Second) -> bool,
+    ) -> Result<(String, BTreeMap<String, u64>)> {
+        let start = Instant::now();
+        let mut failures = BTreeMap::new();
+        let mut in_a_row = 0;
+        let mut last = String::new();
+        while start.elapsed() < CHANGE {
+            last = self.program.line_with(CHANGE, |line| line.contains("\"second\""))?;
+            let second: Second =
+                serde_json::from_str(&last).with_context(|| format!("not a second: {last}"))?;
+            in_a_row = if as_wished(&second) { in_a_row + 1 } else { 0 };
+            if second.failed > 0 && second.errors.is_empty() {
+                *failures.entry("unknown".to_owned()).or_default() += second.failed;
+            }
+            for (error, count) in second.errors {
+                *failures.entry(error).or_default() += count;
+            }
+            if in_a_row == 2 {
+                return Ok((format!("{wish} after {:.1} s", start.elapsed().as_secs_f64()), failures));
+            }
+        }
+        bail!("within {CHANGE:?} it did not come to this: {wish}; last: {last}; failures: {failures:?}")
+    }
+
+    /// Passes over what has come until now.
+    fn forget(&mut self) {
+        while self.program.pending().is_some() {}
+    }
+}
+
+/// What a load consumer did in one second.
+#[derive(Debug, Default, Deserialize)]
+struct Second {
+    failed: u64,
+    by: BTreeMap<String, u64>,
+    errors: BTreeMap<String, u64>,
+}
+
+impl Second {
+    /// Whether a provider of this name, or name and process number, answered calls.
+    fn by(&self, provider: &str) -> bool {
+        self.by.keys().any(|name| name == provider || name.split('#').next() == Some(provider))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn providers_are_known_by_name_and_by_process() {
+        let line = r#"{"second":3,"ok":50,"failed":1,"by":{"A#12":49,"B#7":1},"errors":{"x":1}}"#;
+        let second: Second = serde_json::from_str(line).unwrap();
+        assert!(second.by("A") && second.by("B") && second.by("A#12"));
+        assert!(!second.by("A#1") && !second.by("C"));
+        assert_eq!(second.failed, 1);
+    }
+
+    #[test]
+    fn a_case_may_come_without_detail() {
+        let case: Case = serde_json::from_str(r#"{"case":"typed/string","ok":true}"#).unwrap();
+        assert!(case.ok && case.detail.is_empty());
+    }
+}
