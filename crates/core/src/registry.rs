@@ -41,7 +41,8 @@ pub trait Registry: Send + Sync + fmt::Debug {
     /// What matches `url` now, without subscribing.
     async fn lookup(&self, url: &Url) -> Result<Vec<Url>, RegistryError>;
 
-    /// Unregisters everything, ends all subscriptions and the session. Idempotent.
+    /// Unregisters everything that is dynamic, ends all subscriptions and, unless others share it, the session.
+    /// What was registered with `dynamic=false` stays: it was asked to outlive its maker. Idempotent.
     async fn close(&self);
 }
 
@@ -60,6 +61,8 @@ pub struct ServiceView {
     pub routers: Category,
     /// `providers`.
     pub providers: Category,
+    /// `consumers`: only known to subscriptions that ask for it (`category=*`), such as an administrator's.
+    pub consumers: Category,
     /// Why the view may be out of date; `None` while the watch is alive.
     pub trouble: Option<Arc<str>>,
     /// Whether the addresses come from the cache file and were not confirmed by the registry yet.

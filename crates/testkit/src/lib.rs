@@ -38,5 +38,8 @@ pub use installation::Installation;
 mod port;
 pub use port::Port;
 
+#[cfg(feature = "suites")]
+pub mod suites;
+
 mod four_letter;
 mod process;

@@ -1,0 +1,186 @@
+//! The URLs of one category, parsed once each.
+
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use dubhe_common::{Url, UrlFactory, is_match, keys};
+
+/// Decides which children of a category belong to one subscription, and parses them.
+#[derive(Clone, Debug)]
+pub(crate) struct Reader {
+    /// The subscription's URL, asking for every category: the category is that of the node.
+    consumer: Url,
+    factory: UrlFactory,
+    registry: Arc<str>,
+}
+
+impl Reader {
+    pub(crate) fn new(consumer: &Url, factory: &UrlFactory, registry: &str) -> Self {
+        Self {
+            consumer: consumer.with_param(keys::CATEGORY, keys::ANY),
+            factory: factory.clone(),
+            registry: Arc::from(registry),
+        }
+    }
+
+    /// The URL that stands in a child's name; `None` if it does not concern the subscription or is malformed, which
+    /// is worth one warning.
+    pub(crate) fn read(&self, category: &str, name: &str) -> Option<Url> {
+        let is_provider = category == keys::category::PROVIDERS;
+        if !is_provider && !name.contains("%3A%2F%2F") && !name.contains("://") {
+            return None;
+        }
+        let url = match self.factory.parse_encoded(name) {
+            Ok(url) if url.service_interface().is_empty() || url.host().is_empty() => {
+                self.warn(category, &"it names no interface or no host");
+                return None;
+            }
+            Ok(url) if url.protocol().is_empty() => url.with_protocol(keys::protocol::DUBBO),
+            Ok(url) => url,
+            Err(error) => {
+                self.warn(category, &error);
+                return None;
+            }
+        };
+        let own_category = url.param(keys::CATEGORY).is_none_or(|own| own == category);
+        (own_category && is_match(&self.consumer, &url)).then_some(url)
+    }
+
+    /// Whether a URL read from the cache file concerns the subscription.
+    pub(crate) fn matches(&self, url: &Url) -> bool {
+        is_match(&self.consumer, url)
+    }
+
+    fn warn(&self, category: &str, error: &dyn std::fmt::Display) {
+        tracing::warn!(
+            registry.addr = %self.registry,
+            registry.category = category,
+            rpc.service = self.consumer.service_interface(),
+            %error,
+            "skipping a malformed entry of the registry"
+        );
+    }
+}
+
+/// Children of a category's node, as URLs.
+///
+/// A child that stays keeps its `Url`, by its name's hash: the names, a kilobyte each, are not kept. Two names with
+/// one 128-bit hash would be taken for one; the seeds are random, so nobody can aim at that.
+#[derive(Debug)]
+pub(crate) struct Listing {
+    seen: HashMap<(u64, u64), Seen>,
+    /// Flips at each update, to tell what is still there.
+    round: bool,
+    urls: Arc<[Url]>,
+    total: usize,
+    hashers: (foldhash::quality::RandomState, foldhash::quality::RandomState),
+}
+
+#[derive(Debug)]
+struct Seen {
+    /// `None`: read, and left out.
+    url: Option<Url>,
+    round: bool,
+}
+
+impl Listing {
+    pub(crate) fn new() -> Self {
+        Self {
+            seen: HashMap::new(),
+            round: false,
+            urls: Arc::from([]),
+            total: 0,
+            hashers: Default::default(),
+        }
+    }
+
+    /// Takes the names that are there now.
+    pub(crate) fn update(&mut self, names: &[Arc<str>], category: &str, reader: &Reader) {
+        self.round = !self.round;
+        let round = self.round;
+        let mut urls: Vec<Url> = Vec::with_capacity(names.len().min(self.urls.len() + 64));
+        for name in names {
+            let key = (self.hashers.0.hash_one(name), self.hashers.1.hash_one(name));
+            let seen =
+                self.seen.entry(key).or_insert_with(|| Seen { url: reader.read(category, name), round });
+            seen.round = round;
+            urls.extend(seen.url.clone());
+        }
+        if self.seen.len() > names.len() {
+            self.seen.retain(|_, seen| seen.round == round);
+            if self.seen.capacity() > 64 && self.seen.len() < self.seen.capacity() / 4 {
+                self.seen.shrink_to_fit();
+            }
+        }
+        self.total = names.len();
+        self.urls = same_or_new(&self.urls, urls);
+    }
+
+    pub(crate) fn urls(&self) -> &Arc<[Url]> {
+        &self.urls
+    }
+
+    /// How many there are, matching or not.
+    pub(crate) fn total(&self) -> usize {
+        self.total
+    }
+}
+
+/// The old list if the new one is the same values in the same order.
+pub(crate) fn same_or_new(old: &Arc<[Url]>, new: Vec<Url>) -> Arc<[Url]> {
+    let same = old.len() == new.len() && old.iter().zip(&new).all(|(a, b)| a.ptr_eq(b));
+    if same { Arc::clone(old) } else { Arc::from(new) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reader(consumer: &str) -> Reader {
+        Reader::new(&Url::parse(consumer).unwrap(), &UrlFactory::new(), "memory://test")
+    }
+
+    fn names(urls: &[&str]) -> Vec<Arc<str>> {
+        urls.iter().map(|url| Arc::from(dubhe_common::encode(url))).collect()
+    }
+
+    #[test]
+    fn an_update_keeps_what_stays_and_forgets_what_left() {
+        let reader = reader("consumer://192.0.2.9/demo.Foo");
+        let (a, b, c) =
+            ("dubbo://192.0.2.1:1/demo.Foo", "dubbo://192.0.2.2:1/demo.Foo", "dubbo://192.0.2.3:1/demo.Foo");
+        let mut listing = Listing::new();
+        let rows: &[(&[&str], &[&str])] =
+            &[(&[a, b], &[]), (&[a, b, c], &[a, b]), (&[b, c], &[b, c]), (&[], &[]), (&[a], &[])];
+        for (now, kept) in rows {
+            let before = Arc::clone(listing.urls());
+            listing.update(&names(now), "providers", &reader);
+            assert_eq!(listing.urls().len(), now.len());
+            assert_eq!(listing.total(), now.len());
+            assert_eq!(listing.seen.len(), now.len());
+            let survivors = listing.urls().iter().filter(|url| before.iter().any(|old| old.ptr_eq(url)));
+            assert_eq!(survivors.map(|url| url.to_full_string()).collect::<Vec<_>>(), *kept);
+        }
+    }
+
+    #[test]
+    fn the_same_names_give_the_same_list() {
+        let reader = reader("consumer://192.0.2.9/demo.Foo");
+        let names = names(&["dubbo://192.0.2.1:1/demo.Foo", "dubbo://192.0.2.2:1/demo.Other"]);
+        let mut listing = Listing::new();
+        listing.update(&names, "providers", &reader);
+        let first = Arc::clone(listing.urls());
+        listing.update(&names, "providers", &reader);
+        assert!(Arc::ptr_eq(&first, listing.urls()));
+        assert_eq!((listing.urls().len(), listing.total()), (1, 2));
+    }
+
+    #[test]
+    fn a_url_of_another_category_is_left_out_even_if_it_lies_here() {
+        let reader = reader("consumer://192.0.2.9/demo.Foo");
+        let provider = "dubbo%3A%2F%2F192.0.2.1%3A1%2Fdemo.Foo%3Fcategory%3Dconfigurators";
+        assert!(reader.read("providers", provider).is_none());
+        assert!(reader.read("configurators", provider).is_some());
+    }
+}

@@ -1,0 +1,1 @@
+//! What providers and consumers write into a registry.

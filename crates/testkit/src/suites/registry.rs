@@ -1,0 +1,1 @@
+//! What [`Registry`](dubhe_core::registry::Registry) promises.
