@@ -14,7 +14,7 @@ use crate::url::Url;
 use crate::volatile::Volatile;
 
 /// Names that only the consumer or an override decides; a provider must not widen retries.
-const CONSUMER_ONLY: [&str; 3] = [keys::RETRIES, keys::CLUSTER, keys::LOADBALANCE];
+const CONSUMER_ONLY: [&str; 2] = [keys::RETRIES, keys::CLUSTER];
 
 /// Names of which only the provider's value counts, next to [`PROVIDER_FIRST`].
 const PROVIDER_ONLY: [&str; 3] = [keys::GROUP, keys::VERSION, keys::APPLICATION];
@@ -34,7 +34,7 @@ pub fn merge_address(provider: &Url, consumer: &Url, overrides: &Params) -> Url 
 /// | `group`, `version`, `application`, `release`, `dubbo`, `methods`, `timestamp`, `dubbo.tag` | provider |
 /// | `remote.application` | `application` of the provider |
 /// | `interface`, `side` | consumer |
-/// | `retries`, `cluster`, `loadbalance`, also of a method | consumer |
+/// | `retries`, `cluster`, also of a method | consumer |
 /// | `category` | `providers` |
 /// | `check` | `false`: a provider that is down now must be tried again later |
 /// | `reference.filter`, `invoker.listener` | provider's, then consumer's |

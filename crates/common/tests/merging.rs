@@ -52,14 +52,18 @@ fn an_override_wins_over_both_sides_on_its_level() {
 
 // C65
 #[test]
-fn a_provider_never_widens_retries_nor_chooses_cluster_or_load_balance() {
-    let provider = provider(
-        "retries=3&cluster=failfast&loadbalance=roundrobin&m.retries=7&default.retries=9&m.loadbalance=x",
-    );
+fn a_provider_never_widens_retries_nor_chooses_the_cluster() {
+    let provider =
+        provider("retries=3&cluster=failfast&loadbalance=roundrobin&m.retries=7&default.retries=9");
     let silent = merge_address(&provider, &consumer(""), &none());
-    for key in ["retries", "cluster", "loadbalance"] {
+    for key in ["retries", "cluster"] {
         assert_eq!(silent.method_param("m", key), None, "{key}");
     }
+    assert_eq!(
+        silent.method_param("m", "loadbalance"),
+        Some("roundrobin"),
+        "a provider's balancer is taken over"
+    );
     let address =
         merge_address(&provider, &consumer("retries=0&m.loadbalance=random&cluster=failover"), &none());
     assert_eq!(address.method_param("m", "retries"), Some("0"));

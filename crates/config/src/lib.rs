@@ -9,10 +9,12 @@
 
 mod application;
 mod interface;
+mod load;
 mod protocol;
 mod registry;
 
 pub use application::{ApplicationConfig, DubboConfig};
 pub use interface::{MethodConfig, ReferenceConfig, ServiceConfig};
+pub use load::{ConfigError, MAX_FILE_BYTES};
 pub use protocol::ProtocolConfig;
 pub use registry::RegistryConfig;

@@ -174,11 +174,13 @@ impl Declared {
 
     fn identity(&self, target: &TokenStream, generics: &TokenStream) -> TokenStream {
         let Self { interface, group, version, .. } = self;
+        let methods = self.methods.iter().map(|method| &method.java_name);
         quote! {
             impl #generics ::dubhe::ServiceInterface for #target {
                 const INTERFACE: &'static str = #interface;
                 const GROUP: &'static str = #group;
                 const VERSION: &'static str = #version;
+                const METHODS: &'static [&'static str] = &[#(#methods),*];
             }
         }
     }

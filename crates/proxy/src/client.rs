@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use dubhe_core::error::{Delivery, ErrorCode, RpcError};
 use dubhe_core::invocation::{Arguments, ECHO, ECHO_DESCRIPTOR, Invocation, Method};
-use dubhe_core::invoker::{Invoker, SharedInvoker};
+use dubhe_core::invoker::SharedInvoker;
 use dubhe_core::response::{Outcome, Payload};
 use dubhe_core::value::{Value, from_value};
 use serde::de::DeserializeOwned;

@@ -20,6 +20,8 @@ pub trait ServiceInterface {
     const GROUP: &'static str;
     /// Default version; empty: none.
     const VERSION: &'static str;
+    /// Java names of the methods, in declaration order.
+    const METHODS: &'static [&'static str];
 }
 
 /// A typed client, generated from a service trait.

@@ -13,6 +13,7 @@ pub use dubhe_core::service::{MethodDefinition, Service, ServiceDefinition};
 
 mod client;
 pub mod context;
+mod generalise;
 mod generic;
 mod interface;
 mod options;

@@ -12,7 +12,7 @@ use dubhe_core::service::Service;
 use dubhe_core::value::Value;
 use futures::FutureExt;
 
-use crate::context;
+use crate::{context, generalise};
 
 /// Attachments that are the protocol's own business and are hidden from services. Origin: `ContextFilter` of Dubbo 3.1.
 const HIDDEN: [&str; 11] = [

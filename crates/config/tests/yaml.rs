@@ -1,0 +1,122 @@
+//! Configuration files as users write them.
+
+use dubhe_config::DubboConfig;
+
+const WHOLE: &str = r#"
+logging:
+  level: debug
+dubbo:
+  application:
+    name: order-service
+    version: 1.0
+  registry:
+    address: zookeeper://192.0.2.1:2181?backup=192.0.2.2:2181
+    group: fleet
+    timeout: 5000
+    check: false
+    parameters:
+      weight: 50
+  protocol:
+    name: dubbo
+    port: 20881
+    threads: 50
+  consumer:
+    timeout: 3000
+    check: false
+  references:
+    com.example.Greeter:
+      version: 1.0.0
+      group: g1
+      retries: 0
+      loadbalance: roundrobin
+      methods:
+        - name: sayHello
+          timeout: 500
+          retries: 1
+  services:
+    com.example.Orders:
+      version: 2.0.0
+      weight: 200
+      token: "true"
+"#;
+
+#[test]
+fn a_whole_file_is_read_and_other_sections_are_left_alone() {
+    let config = DubboConfig::from_yaml(WHOLE).unwrap();
+    assert_eq!(config.application.name, "order-service");
+    assert_eq!(config.application.version.as_deref(), Some("1.0"));
+    let registry = config.registry.unwrap();
+    assert_eq!(registry.address, "zookeeper://192.0.2.1:2181?backup=192.0.2.2:2181");
+    assert_eq!(registry.url_params()["check"], "false");
+    assert_eq!(registry.url_params()["weight"], "50");
+    assert_eq!(config.protocol.unwrap().port, Some(20881));
+    let greeter = config.references["com.example.Greeter"].url_params();
+    assert_eq!(greeter["sayHello.timeout"], "500");
+    assert_eq!(greeter["sayHello.retries"], "1");
+    assert_eq!(greeter["loadbalance"], "roundrobin");
+    assert_eq!(config.services["com.example.Orders"].url_params()["weight"], "200");
+    assert_eq!(config.consumer.url_params()["timeout"], "3000");
+}
+
+#[test]
+fn an_empty_file_is_an_empty_configuration() {
+    assert_eq!(DubboConfig::from_yaml("").unwrap(), DubboConfig::default());
+    assert_eq!(DubboConfig::from_yaml("# nothing\n").unwrap(), DubboConfig::default());
+}
+
+fn error(text: &str) -> String {
+    DubboConfig::from_yaml(text).unwrap_err().to_string()
+}
+
+#[test]
+fn a_misspelt_key_is_refused_with_its_place_and_the_known_ones() {
+    let text = error("dubbo:\n  registry:\n    adress: zookeeper://192.0.2.1:2181\n");
+    assert!(text.contains("adress"), "{text}");
+    assert!(text.contains("address"), "{text}");
+    assert!(text.contains('3'), "the line is told: {text}");
+}
+
+#[test]
+fn a_value_of_the_wrong_kind_is_refused() {
+    let text = error("dubbo:\n  protocol:\n    port: twenty\n");
+    assert!(text.contains("twenty") || text.contains("i32") || text.contains("integer"), "{text}");
+}
+
+#[test]
+fn what_is_not_yaml_is_refused() {
+    assert!(error("dubbo: [").starts_with("the configuration text"));
+}
+
+#[test]
+fn a_missing_file_is_told_with_its_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("dubbo.yaml");
+    let text = DubboConfig::from_file(&path).unwrap_err().to_string();
+    assert!(text.contains("dubbo.yaml"), "{text}");
+}
+
+#[test]
+fn environment_variables_beat_the_file() {
+    let config = DubboConfig::from_yaml(WHOLE).unwrap();
+    let variables =
+        [("DUBBO_REGISTRY_ADDRESS", "memory://local"), ("DUBBO_CONSUMER_TIMEOUT", "250"), ("PATH", "/bin")];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let config = config.with_environment(variables).unwrap();
+    assert_eq!(config.registry.unwrap().address, "memory://local");
+    assert_eq!(config.consumer.timeout, Some(250));
+}
+
+#[test]
+fn a_wrong_environment_variable_is_told_by_name() {
+    let variables = [("DUBBO_PROTOCOL_PORT".to_owned(), "many".to_owned())];
+    let text = DubboConfig::default().with_environment(variables).unwrap_err().to_string();
+    assert_eq!(text, "the environment variable DUBBO_PROTOCOL_PORT=many is not a port number");
+}
+
+#[test]
+fn passwords_do_not_show_in_debug_output() {
+    let text =
+        "dubbo:\n  registry:\n    address: zookeeper://fleet:secret@192.0.2.1:2181\n    password: secret\n";
+    let config = DubboConfig::from_yaml(text).unwrap();
+    assert!(!format!("{config:?}").contains("secret"));
+}
