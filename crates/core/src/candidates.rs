@@ -99,18 +99,18 @@ impl Candidates {
                 Err(back) => entry = back,
             }
             // Another first call may have been here with the same: one result is kept, and takes one slot.
-            if let Some(found) = slot.get().filter(|found| found.kind == kind && *found.key == *key) {
-                if let Some(value) = found.value.downcast_ref::<T>() {
-                    return PreparedRef::Slot(value);
-                }
+            if let Some(found) = slot.get().filter(|found| found.kind == kind && *found.key == *key)
+                && let Some(value) = found.value.downcast_ref::<T>()
+            {
+                return PreparedRef::Slot(value);
             }
         }
         let mut more = self.more.lock().unwrap_or_else(PoisonError::into_inner);
         // Bounded: method names come from callers. Beyond it, what is not kept is made again.
-        if let Some(found) = more.iter().find(|one| one.kind == kind && *one.key == *key) {
-            if let Ok(value) = Arc::clone(&found.value).downcast::<T>() {
-                return PreparedRef::Shared(value);
-            }
+        if let Some(found) = more.iter().find(|one| one.kind == kind && *one.key == *key)
+            && let Ok(value) = Arc::clone(&found.value).downcast::<T>()
+        {
+            return PreparedRef::Shared(value);
         }
         if more.len() < 1024 {
             more.push(entry);

@@ -1,4 +1,4 @@
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use dubhe_common::Url;
@@ -53,11 +53,13 @@ struct Known {
     outcomes: [u64; INLINE],
     further: Box<[u64]>,
     /// One entry per varying step where any has texts, else empty.
-    texts: Box<[Option<(Box<str>, Box<str>)>]>,
+    texts: Box<[Option<OwnTexts>]>,
     /// Positions; only where steps on every call follow.
     positions: Box<[usize]>,
     candidates: Arc<Candidates>,
 }
+
+type OwnTexts = (Box<str>, Box<str>);
 
 #[derive(Debug)]
 struct Listed {
@@ -169,9 +171,7 @@ impl CompiledRoutes {
         if positions == *known.positions {
             return Ok(Arc::clone(&known.candidates));
         }
-        let mut state = self.hashing.build_hasher();
-        positions.hash(&mut state);
-        let hash = state.finish();
+        let hash = self.hashing.hash_one(&positions);
         let same = |listed: &Listed| *listed.positions == *positions;
         if let Some(listed) = self.recent.find(hash, same) {
             return Ok(Arc::clone(&listed.candidates));
