@@ -1,0 +1,366 @@
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dubhe_common::{Url, defaults, list_items};
+use dubhe_config::{DubboConfig, ProtocolConfig, ReferenceConfig, RegistryConfig, ServiceConfig};
+use dubhe_core::directory::Directory;
+use dubhe_core::error::{ErrorCode, RpcError};
+use dubhe_core::extension;
+use dubhe_core::load_balance::LoadBalance;
+use dubhe_core::protocol::Protocol;
+use dubhe_core::registry::Registry;
+use dubhe_core::router::RouterChain;
+use dubhe_core::service::Service;
+use dubhe_proxy::{ServiceInterface, TypedClient};
+use dubhe_registry::MemoryStore;
+use dubhe_router::{ChainBuilder, ConditionRouter};
+use parking_lot::Mutex;
+
+use crate::export::{Export, ExportedService};
+use crate::extensions::Extensions;
+use crate::in_flight::InFlight;
+use crate::refer::{GenericReference, Reference};
+use crate::registries::Registries;
+use crate::{address, provider};
+
+/// One application of the fleet: its registries, its references, its exported services. Cheap to clone.
+///
+/// Dropping it ends nothing gracefully: call [`Dubhe::shutdown`], or let [`Dubhe::run_until_signal`] do it.
+#[derive(Clone, Debug)]
+pub struct Dubhe(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    config: DubboConfig,
+    host: String,
+    extensions: Extensions,
+    balancers: Arc<extension::Extensions<dyn LoadBalance>>,
+    protocols: Arc<extension::Extensions<dyn Protocol>>,
+    registries: Registries,
+    in_flight: Arc<InFlight>,
+    directories: Mutex<Vec<Arc<dyn Directory>>>,
+    exports: Mutex<Vec<ExportedService>>,
+    shut_down: tokio::sync::Mutex<bool>,
+}
+
+/// An application being set up, by code or from a configuration file.
+#[derive(Debug)]
+pub struct DubheBuilder {
+    config: DubboConfig,
+    extensions: Extensions,
+}
+
+impl Dubhe {
+    /// Sets an application of this name up.
+    pub fn builder(name: impl Into<String>) -> DubheBuilder {
+        let mut config = DubboConfig::default();
+        config.application.name = name.into();
+        Self::configured(config)
+    }
+
+    /// Sets an application up from a configuration that was read or built before.
+    pub fn configured(config: DubboConfig) -> DubheBuilder {
+        DubheBuilder::new(config, MemoryStore::new())
+    }
+
+    /// Sets an application up from a YAML file in Dubbo's own key names, with `DUBBO_*` environment variables over it.
+    pub fn from_yaml_file(path: impl AsRef<Path>) -> Result<DubheBuilder, RpcError> {
+        let config = DubboConfig::from_file(path.as_ref())
+            .and_then(|config| config.with_environment(std::env::vars()))
+            .map_err(|error| RpcError::new(ErrorCode::Unknown, error.to_string()).with_source(error))?;
+        Ok(Self::configured(config))
+    }
+
+    /// The client of a service, with the settings of its trait and of the configuration. The same as `reference().get()`.
+    pub async fn refer<C: TypedClient>(&self) -> Result<C, RpcError> {
+        self.reference::<C>().get().await
+    }
+
+    /// A typed reference to be set up further.
+    pub fn reference<C: TypedClient>(&self) -> Reference<'_, C> {
+        Reference::new(self)
+    }
+
+    /// A reference to `interface` for calls by name.
+    pub fn generic(&self, interface: &str) -> GenericReference<'_> {
+        GenericReference::new(self, interface)
+    }
+
+    /// Offers a service, with the settings of its trait and of the configuration. The same as `service(..).export()`.
+    pub async fn export<S: Service + ServiceInterface>(&self, service: S) -> Result<ExportedService, RpcError> {
+        self.service(service).export().await
+    }
+
+    /// A service to be set up further and exported.
+    pub fn service<S: Service + ServiceInterface>(&self, service: S) -> Export<'_> {
+        Export::new(self, service)
+    }
+
+    /// A service that was written by hand, to be set up further and exported.
+    pub fn untyped_service(&self, service: Arc<dyn Service>) -> Export<'_> {
+        Export::untyped(self, service)
+    }
+
+    /// Runs until the process is told to stop (SIGTERM or SIGINT), then shuts down.
+    pub async fn run_until_signal(&self) {
+        stop_signal().await;
+        tracing::info!("signal received, shutting down");
+        self.shutdown().await;
+    }
+
+    /// Ends gracefully; idempotent, and safe at any time after start. In this order:
+    ///
+    /// 1. new calls of the application's own references are refused;
+    /// 2. its services are taken out of the registries;
+    /// 3. connected consumers are told that no more calls are wanted, and calls being served finish, and so do the application's own,
+    ///    each at most `shutdown-wait` (10 s);
+    /// 4. servers close, consumers are unregistered, subscriptions end, connections close;
+    /// 5. the registries' sessions end, so that nothing of the application is left there.
+    pub async fn shutdown(&self) {
+        let inner = &*self.0;
+        let mut done = inner.shut_down.lock().await;
+        if std::mem::replace(&mut *done, true) {
+            return;
+        }
+        inner.in_flight.stop();
+        let exports = std::mem::take(&mut *inner.exports.lock());
+        for export in &exports {
+            export.unregister().await;
+        }
+        let grace = self.shutdown_wait();
+        let protocols = inner.protocols.activated();
+        let drain_served = async {
+            for (_, protocol) in &protocols {
+                protocol.drain(grace).await;
+            }
+        };
+        let (drained, ()) = tokio::join!(inner.in_flight.drained(grace), drain_served);
+        if !drained {
+            tracing::warn!(grace = ?grace, "calls are still under way at the end of the shutdown wait");
+        }
+        for export in &exports {
+            export.unexport().await;
+        }
+        let directories = std::mem::take(&mut *inner.directories.lock());
+        for directory in &directories {
+            directory.close().await;
+        }
+        for (_, protocol) in &protocols {
+            protocol.close().await;
+        }
+        inner.registries.close().await;
+    }
+
+    /// The configuration in force.
+    pub fn config(&self) -> &DubboConfig {
+        &self.0.config
+    }
+
+    /// The first registry, for tools that read and write it: rules, lookups.
+    pub fn registry(&self) -> Option<Arc<dyn Registry>> {
+        self.0.registries.first()
+    }
+
+    /// The address that this application is registered with.
+    pub fn host(&self) -> &str {
+        &self.0.host
+    }
+
+    fn shutdown_wait(&self) -> Duration {
+        self.0.config.application.shutdown_wait.map_or(defaults::DEFAULT_SHUTDOWN_WAIT, Duration::from_millis)
+    }
+
+    pub(crate) fn extensions(&self) -> &Extensions {
+        &self.0.extensions
+    }
+
+    pub(crate) fn balancers(&self) -> Arc<extension::Extensions<dyn LoadBalance>> {
+        Arc::clone(&self.0.balancers)
+    }
+
+    pub(crate) fn protocols(&self) -> &Arc<extension::Extensions<dyn Protocol>> {
+        &self.0.protocols
+    }
+
+    pub(crate) fn registries(&self) -> &Registries {
+        &self.0.registries
+    }
+
+    pub(crate) fn in_flight(&self) -> &Arc<InFlight> {
+        &self.0.in_flight
+    }
+
+    /// The router chain of one reference.
+    pub(crate) fn router_chain(&self, consumer: &Url, rules: &[ConditionRouter]) -> Result<Arc<dyn RouterChain>, RpcError> {
+        let mut chain = ChainBuilder::new(consumer.clone());
+        for rule in rules {
+            chain = chain.rule(rule.clone());
+        }
+        for router in &self.0.extensions.routers {
+            chain = chain.router(Arc::clone(router));
+        }
+        Ok(Arc::new(chain.build()))
+    }
+
+    /// Settings of the reference of `interface` in the configuration.
+    pub(crate) fn configured_reference(&self, interface: &str) -> ReferenceConfig {
+        let references = &self.0.config.references;
+        let by_interface = |one: &&ReferenceConfig| one.interface.as_deref() == Some(interface);
+        references.get(interface).or_else(|| references.values().find(by_interface)).cloned().unwrap_or_default()
+    }
+
+    /// Settings of the service `interface` in the configuration.
+    pub(crate) fn configured_service(&self, interface: &str) -> ServiceConfig {
+        let services = &self.0.config.services;
+        let by_interface = |one: &&ServiceConfig| one.interface.as_deref() == Some(interface);
+        services.get(interface).or_else(|| services.values().find(by_interface)).cloned().unwrap_or_default()
+    }
+
+    /// The protocols that the comma list `ids` names; without one, all that are configured; without any, `dubbo` on its own port.
+    pub(crate) fn protocol_configs(&self, ids: Option<&str>) -> Result<Vec<ProtocolConfig>, RpcError> {
+        let config = &self.0.config;
+        let configured: Vec<(&str, &ProtocolConfig)> = config
+            .protocol
+            .iter()
+            .map(|one| (one.name.as_deref().unwrap_or("dubbo"), one))
+            .chain(config.protocols.iter().map(|(id, one)| (id.as_str(), one)))
+            .collect();
+        let Some(ids) = ids else {
+            let all: Vec<_> = configured.into_iter().map(|(_, one)| one.clone()).collect();
+            return Ok(if all.is_empty() { vec![ProtocolConfig::dubbo(provider::DEFAULT_PORT)] } else { all });
+        };
+        list_items(ids)
+            .map(|id| match configured.iter().find(|(known, _)| *known == id) {
+                Some((_, one)) => Ok((*one).clone()),
+                None => {
+                    let known: Vec<&str> = configured.iter().map(|(id, _)| *id).collect();
+                    let text = format!("unknown protocol id `{id}`: known are {}", known.join(", "));
+                    Err(RpcError::new(ErrorCode::Unknown, text))
+                }
+            })
+            .collect()
+    }
+
+    /// Keeps a directory until shutdown.
+    pub(crate) fn keep(&self, directory: Arc<dyn Directory>) {
+        self.0.directories.lock().push(directory);
+    }
+
+    /// Keeps an export until shutdown.
+    pub(crate) fn keep_export(&self, export: ExportedService) {
+        self.0.exports.lock().push(export);
+    }
+}
+
+impl DubheBuilder {
+    fn new(config: DubboConfig, store: MemoryStore) -> Self {
+        let extensions = Extensions::builtin(store).expect("the built-in extensions have different names");
+        Self { config, extensions }
+    }
+
+    /// Adds a registry: `zookeeper://192.0.2.1:2181?backup=192.0.2.2:2181`, `memory://local`.
+    pub fn registry(self, address: impl Into<String>) -> Self {
+        self.registry_config(RegistryConfig::at(address))
+    }
+
+    /// Adds a registry with all its settings. The first one is `default`, further ones are `registry-2` and so on.
+    pub fn registry_config(mut self, registry: RegistryConfig) -> Self {
+        if self.config.registry.is_none() && self.config.registries.is_empty() {
+            self.config.registry = Some(registry);
+        } else {
+            let id = format!("registry-{}", self.config.registries.len() + 2);
+            self.config.registries.insert(id, registry);
+        }
+        self
+    }
+
+    /// Lets `memory://` registries live in `store`: applications of one process that share it see each other.
+    pub fn memory_store(mut self, store: &MemoryStore) -> Self {
+        let factory = Arc::new(dubhe_registry::MemoryTreeFactory::new(store.clone()));
+        self.extensions.trees.replace(dubhe_registry::MEMORY, 0, move || {
+            Arc::clone(&factory) as Arc<dyn dubhe_core::tree::TreeFactory>
+        });
+        self
+    }
+
+    /// Adds a protocol to serve by. Without any, services are served by `dubbo` on port 20880.
+    pub fn protocol(mut self, protocol: ProtocolConfig) -> Self {
+        if self.config.protocol.is_none() && self.config.protocols.is_empty() {
+            self.config.protocol = Some(protocol);
+        } else {
+            let id = format!("protocol-{}", self.config.protocols.len() + 2);
+            self.config.protocols.insert(id, protocol);
+        }
+        self
+    }
+
+    /// How long [`Dubhe::shutdown`] waits for calls under way. Default 10 s.
+    pub fn shutdown_wait(mut self, wait: Duration) -> Self {
+        self.config.application.shutdown_wait = Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+        self
+    }
+
+    /// The whole configuration, to be changed in place.
+    pub fn config(&mut self) -> &mut DubboConfig {
+        &mut self.config
+    }
+
+    /// The implementations used, to add your own.
+    pub fn extensions(&mut self) -> &mut Extensions {
+        &mut self.extensions
+    }
+
+    /// Starts the application: opens its registries. Called within a tokio runtime.
+    ///
+    /// Errors: the configuration cannot be used. A registry that cannot be reached now is not an error here, but at the first operation
+    /// that needs it.
+    pub async fn start(self) -> Result<Dubhe, RpcError> {
+        let Self { mut config, mut extensions } = self;
+        config.application.name = config.application.name.trim().to_owned();
+        if config.application.name.is_empty() {
+            return Err(RpcError::new(ErrorCode::Unknown, "the application has no name: set `dubbo.application.name`"));
+        }
+        let registries = Registries::open(&config, &extensions)?;
+        let target = registries.first_address();
+        let host = tokio::task::spawn_blocking(move || address::to_register(target.as_deref()))
+            .await
+            .map_err(|error| RpcError::new(ErrorCode::Unknown, format!("finding the own address failed: {error}")))?;
+        let balancers = std::mem::replace(&mut extensions.load_balances, extension::Extensions::new("loadbalance"));
+        let protocols = std::mem::replace(&mut extensions.protocols, extension::Extensions::new("protocol"));
+        Ok(Dubhe(Arc::new(Inner {
+            config,
+            host,
+            extensions,
+            balancers: Arc::new(balancers),
+            protocols: Arc::new(protocols),
+            registries,
+            in_flight: Arc::default(),
+            directories: Mutex::default(),
+            exports: Mutex::default(),
+            shut_down: tokio::sync::Mutex::new(false),
+        })))
+    }
+}
+
+#[cfg(unix)]
+async fn stop_signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    match signal(SignalKind::terminate()) {
+        Ok(mut terminate) => {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = tokio::signal::ctrl_c() => {}
+            }
+        }
+        Err(error) => {
+            tracing::warn!(%error, "SIGTERM cannot be listened for, only SIGINT ends the application gracefully");
+            let _ = tokio::signal::ctrl_c().await;
+        }
+    }
+}
+
+#[cfg(not(unix))]
+async fn stop_signal() {
+    let _ = tokio::signal::ctrl_c().await;
+}

@@ -1,0 +1,199 @@
+//! The export flow: from a service object to a registered provider.
+//!
+//! ```text
+//! Export::export
+//!   provider URL            application, protocol, defaults, service settings
+//!   skeleton                service object, inside the provider filters
+//!   protocol export         the server listens (shared by the services of one address)
+//!   registered URL          without what concerns only this machine, or short
+//!   register                in each registry that the service names
+//! ```
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dubhe_common::registered::provider_to_register;
+use dubhe_common::{Url, keys};
+use dubhe_config::{ProtocolConfig, ServiceConfig};
+use dubhe_core::error::{ErrorCode, RpcError};
+use dubhe_core::filter::{self, FilterSide};
+use dubhe_core::invoker::SharedInvoker;
+use dubhe_core::protocol::{Exported, Exporter};
+use dubhe_core::registry::Registry;
+use dubhe_core::service::Service;
+use dubhe_proxy::{ServiceInterface, Skeleton};
+use tokio::sync::Mutex;
+
+use crate::application::Dubhe;
+use crate::provider;
+
+/// A service being set up for export.
+///
+/// Settings made here beat those of the configuration. [`Export::export`] offers it.
+#[must_use = "a service is not offered until `export`"]
+pub struct Export<'a> {
+    dubhe: &'a Dubhe,
+    service: Arc<dyn Service>,
+    settings: ServiceConfig,
+}
+
+impl<'a> Export<'a> {
+    pub(crate) fn new<S: Service + ServiceInterface>(dubhe: &'a Dubhe, service: S) -> Self {
+        let mut export = Self::untyped(dubhe, Arc::new(service));
+        let declared = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        export.settings.group = export.settings.group.or_else(|| declared(S::GROUP));
+        export.settings.version = export.settings.version.or_else(|| declared(S::VERSION));
+        export
+    }
+
+    pub(crate) fn untyped(dubhe: &'a Dubhe, service: Arc<dyn Service>) -> Self {
+        let settings = dubhe.configured_service(service.definition().interface());
+        Self { dubhe, service, settings }
+    }
+
+    /// Group of the service.
+    pub fn group(mut self, group: impl Into<String>) -> Self {
+        self.settings.group = Some(group.into());
+        self
+    }
+
+    /// Version of the service.
+    pub fn version(mut self, version: impl Into<String>) -> Self {
+        self.settings.version = Some(version.into());
+        self
+    }
+
+    /// Share of calls relative to other providers. Default 100.
+    pub fn weight(mut self, weight: u32) -> Self {
+        self.settings.weight = Some(weight);
+        self
+    }
+
+    /// Whether it is registered. Default true.
+    pub fn register(mut self, register: bool) -> Self {
+        self.settings.register = Some(register);
+        self
+    }
+
+    /// Any other URL parameter, by its name in Dubbo.
+    pub fn param(mut self, key: impl Into<String>, value: impl ToString) -> Self {
+        self.settings.parameters.insert(key.into(), value.to_string());
+        self
+    }
+
+    /// Serves and registers the service, by each protocol that it names. Returns when it can be called.
+    ///
+    /// Errors: a setting cannot be used, the address cannot be listened on, or the registry cannot be reached and its `check` is on.
+    /// After an error nothing is left of the export.
+    pub async fn export(self) -> Result<ExportedService, RpcError> {
+        if let Some(delay) = self.settings.delay.filter(|delay| *delay > 0) {
+            tokio::time::sleep(Duration::from_millis(delay)).await;
+        }
+        let mut exports = Vec::new();
+        for protocol in self.dubhe.protocol_configs(self.settings.protocol.as_deref())? {
+            match self.export_by(&protocol).await {
+                Ok(one) => exports.push(one),
+                Err(error) => {
+                    for one in &exports {
+                        one.unexport().await;
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        let exported = ExportedService(Arc::new(exports));
+        self.dubhe.keep_export(exported.clone());
+        Ok(exported)
+    }
+
+    async fn export_by(&self, protocol: &ProtocolConfig) -> Result<OneExport, RpcError> {
+        let dubhe = self.dubhe;
+        let name = protocol.name.as_deref().unwrap_or(keys::protocol::DUBBO);
+        let implementation = dubhe.protocols().get(name).map_err(|unknown| self.invalid(&unknown))?;
+        let definition = Arc::clone(self.service.definition());
+        let host = protocol.host.as_deref().unwrap_or_else(|| dubhe.host());
+        let url =
+            provider::url(dubhe.config(), protocol, &self.settings, &definition, host, implementation.default_port());
+        let skeleton: SharedInvoker = Arc::new(Skeleton::new(url.clone(), Arc::clone(&self.service)));
+        let invoker = filter::chain(&dubhe.extensions().filters(FilterSide::Provider), skeleton);
+        let exporter = implementation.export(Exported { url, definition, invoker }).await?;
+        let mut one = OneExport { exporter, registered: Mutex::new(Vec::new()) };
+        if let Err(error) = self.register_in_registries(&mut one).await {
+            one.unexport().await;
+            return Err(error);
+        }
+        Ok(one)
+    }
+
+    async fn register_in_registries(&self, one: &mut OneExport) -> Result<(), RpcError> {
+        if !self.settings.register.unwrap_or(true) {
+            return Ok(());
+        }
+        for registry in self.dubhe.registries().chosen(self.settings.registry.as_deref(), keys::REGISTER)? {
+            let url = provider_to_register(one.exporter.url(), registry.url());
+            registry
+                .register(&url)
+                .await
+                .map_err(|error| RpcError::new(ErrorCode::Registry, error.to_string()).with_source(error))?;
+            one.registered.get_mut().push((registry, url));
+        }
+        Ok(())
+    }
+
+    fn invalid(&self, error: &dyn std::fmt::Display) -> RpcError {
+        let interface = self.service.definition().interface();
+        RpcError::new(ErrorCode::Unknown, format!("the service {interface} cannot be exported: {error}"))
+    }
+}
+
+impl std::fmt::Debug for Export<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Export").field("interface", self.service.definition().interface()).finish_non_exhaustive()
+    }
+}
+
+/// A service being offered. Cheap to clone; the application ends it at shutdown.
+#[derive(Clone, Debug)]
+pub struct ExportedService(Arc<Vec<OneExport>>);
+
+#[derive(Debug)]
+struct OneExport {
+    exporter: Box<dyn Exporter>,
+    registered: Mutex<Vec<(Arc<dyn Registry>, Url)>>,
+}
+
+impl ExportedService {
+    /// The provider URLs as served, one per protocol: ports are the real ones.
+    pub fn urls(&self) -> Vec<Url> {
+        self.0.iter().map(|one| one.exporter.url().clone()).collect()
+    }
+
+    /// Takes the service out of the registries; it still serves the calls that come.
+    pub async fn unregister(&self) {
+        for one in self.0.iter() {
+            one.unregister().await;
+        }
+    }
+
+    /// Takes the service out of the registries, and serves it no more: calls of it are refused from now on.
+    pub async fn unexport(&self) {
+        for one in self.0.iter() {
+            one.unexport().await;
+        }
+    }
+}
+
+impl OneExport {
+    async fn unregister(&self) {
+        for (registry, url) in std::mem::take(&mut *self.registered.lock().await) {
+            if let Err(error) = registry.unregister(&url).await {
+                tracing::warn!(%error, "provider is not unregistered yet");
+            }
+        }
+    }
+
+    async fn unexport(&self) {
+        self.unregister().await;
+        self.exporter.unexport().await;
+    }
+}

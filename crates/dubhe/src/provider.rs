@@ -1,0 +1,61 @@
+//! The URL of a provider.
+
+use std::collections::BTreeMap;
+
+use dubhe_common::{Url, defaults, keys};
+use dubhe_config::{DubboConfig, ProtocolConfig, ServiceConfig};
+use dubhe_core::service::ServiceDefinition;
+
+use crate::consumer::runtime;
+
+/// The address to listen on when the configuration names no host.
+const ANY_HOST: &str = "0.0.0.0";
+
+/// The provider's URL: what all its settings come from, later ones over earlier ones: application, protocol, defaults of all
+/// services, this service. `host` is the address to register; the configured port may be 0.
+pub(crate) fn url(
+    config: &DubboConfig,
+    protocol: &ProtocolConfig,
+    service: &ServiceConfig,
+    definition: &ServiceDefinition,
+    host: &str,
+    default_port: u16,
+) -> Url {
+    let interface = definition.interface();
+    let mut params: BTreeMap<String, String> = config.application.url_params();
+    params.extend(protocol.url_params());
+    params.extend(config.provider.url_params());
+    params.extend(service.url_params());
+    if params.get(keys::TOKEN).is_some_and(|token| token == "true" || token == "default") {
+        params.insert(keys::TOKEN.to_owned(), random_token());
+    }
+    let port = match protocol.port {
+        None => default_port,
+        Some(port) => u16::try_from(port).unwrap_or(0),
+    };
+    let bind = protocol.host.as_deref().unwrap_or(ANY_HOST);
+    let path = service.path.as_deref().unwrap_or(interface);
+    Url::builder(protocol.name.as_deref().unwrap_or(keys::protocol::DUBBO), host, port)
+        .path(path)
+        .param(keys::ANYHOST, bind == ANY_HOST)
+        .param(keys::BACKGROUND, false)
+        .param(keys::DEPRECATED, false)
+        .param(keys::DYNAMIC, true)
+        .param(keys::GENERIC, false)
+        .params(params)
+        .params(runtime())
+        .param(keys::SIDE, keys::side::PROVIDER)
+        .param(keys::INTERFACE, interface)
+        .param(keys::METHODS, definition.method_list())
+        .param(keys::BIND_IP, bind)
+        .param(keys::BIND_PORT, port)
+        .build()
+}
+
+/// The port of a protocol whose configuration names none.
+pub(crate) const DEFAULT_PORT: u16 = defaults::DEFAULT_DUBBO_PORT;
+
+/// A token that nobody guesses without reading the registry: 128 random bits.
+fn random_token() -> String {
+    format!("{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..))
+}

@@ -1,0 +1,357 @@
+//! The reference flow, interface level: from a service's name to an invoker of its providers.
+//!
+//! ```text
+//! Reference::get
+//!   consumer URL            application, defaults, reference settings
+//!   registries              those that the reference names
+//!   router chain            mock selector, condition rules, user routers
+//!   directory               register consumer, subscribe, first view applied      (registry_directory)
+//!   cluster join            failover, failfast, ... over the directory
+//!   cluster filters         around the logical call
+//!   check                   a provider must be there, unless check=false
+//! ```
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dubhe_common::{Url, defaults, keys, merge_consumer_into_provider};
+use dubhe_config::ReferenceConfig;
+use dubhe_core::directory::{Directory, DirectoryStatus};
+use dubhe_core::error::{ErrorCode, RpcError};
+use dubhe_core::filter::{self, FilterSide};
+use dubhe_core::invocation::Invocation;
+use dubhe_core::invoker::SharedInvoker;
+use dubhe_core::registry::Registry;
+use dubhe_core::router::{Explanation, RouterChain};
+use dubhe_directory::{RegistryDirectory, RegistryDirectoryParts, StaticDirectory};
+use dubhe_proxy::{GenericService, ServiceClient, TypedClient};
+use dubhe_router::ConditionRouter;
+
+use crate::application::Dubhe;
+use crate::consumer;
+use crate::in_flight::Counted;
+
+/// How often a reference that is being checked looks whether a provider is connected.
+const CHECK_INTERVAL: Duration = Duration::from_millis(5);
+
+/// A typed reference being set up.
+///
+/// Settings made here beat those of the configuration. [`Reference::get`] makes it.
+#[derive(Debug)]
+#[must_use = "a reference does nothing until `get` or `connect`"]
+pub struct Reference<'a, C> {
+    setup: Setup<'a>,
+    client: PhantomData<C>,
+}
+
+/// A reference for generic calls being set up.
+#[derive(Debug)]
+#[must_use = "a reference does nothing until `get`"]
+pub struct GenericReference<'a> {
+    setup: Setup<'a>,
+}
+
+#[derive(Debug)]
+struct Setup<'a> {
+    dubhe: &'a Dubhe,
+    interface: String,
+    methods: &'static [&'static str],
+    generic: bool,
+    settings: ReferenceConfig,
+    rules: Vec<ConditionRouter>,
+}
+
+macro_rules! settings {
+    () => {
+        /// Group of the service; a comma list or `*` finds several.
+        pub fn group(mut self, group: impl Into<String>) -> Self {
+            self.setup.settings.group = Some(group.into());
+            self
+        }
+
+        /// Version of the service; `*` finds all.
+        pub fn version(mut self, version: impl Into<String>) -> Self {
+            self.setup.settings.version = Some(version.into());
+            self
+        }
+
+        /// Time limit of one attempt. Default 1 s, or what the provider says.
+        pub fn timeout(mut self, timeout: Duration) -> Self {
+            self.setup.settings.timeout = Some(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
+            self
+        }
+
+        /// Attempts after the first. Default 2.
+        pub fn retries(mut self, retries: u32) -> Self {
+            self.setup.settings.retries = Some(i32::try_from(retries).unwrap_or(i32::MAX));
+            self
+        }
+
+        /// Fault tolerance, by name. Default `failover`.
+        pub fn cluster(mut self, name: impl Into<String>) -> Self {
+            self.setup.settings.cluster = Some(name.into());
+            self
+        }
+
+        /// Balancer, by name. Default `random`.
+        pub fn load_balance(mut self, name: impl Into<String>) -> Self {
+            self.setup.settings.loadbalance = Some(name.into());
+            self
+        }
+
+        /// Whether a provider must be there now. Default true.
+        pub fn check(mut self, check: bool) -> Self {
+            self.setup.settings.check = Some(check);
+            self
+        }
+
+        /// Provider addresses to call directly, `;`-separated (`dubbo://192.0.2.1:20880`); no registry is asked.
+        pub fn url(mut self, url: impl Into<String>) -> Self {
+            self.setup.settings.url = Some(url.into());
+            self
+        }
+
+        /// Any other URL parameter, by its name in Dubbo; `sayHello.timeout` sets one of a method.
+        pub fn param(mut self, key: impl Into<String>, value: impl ToString) -> Self {
+            self.setup.settings.parameters.insert(key.into(), value.to_string());
+            self
+        }
+
+        /// A condition rule that this reference obeys in addition to those of the registry.
+        pub fn rule(mut self, rule: ConditionRouter) -> Self {
+            self.setup.rules.push(rule);
+            self
+        }
+    };
+}
+
+impl<'a, C: TypedClient> Reference<'a, C> {
+    pub(crate) fn new(dubhe: &'a Dubhe) -> Self {
+        let mut settings = dubhe.configured_reference(C::INTERFACE);
+        let declared = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        settings.group = settings.group.or_else(|| declared(C::GROUP));
+        settings.version = settings.version.or_else(|| declared(C::VERSION));
+        let interface = C::INTERFACE.to_owned();
+        let setup = Setup { dubhe, interface, methods: C::METHODS, generic: false, settings, rules: Vec::new() };
+        Self { setup, client: PhantomData }
+    }
+
+    settings!();
+
+    /// Makes the reference and gives its client.
+    ///
+    /// Errors: a setting cannot be used; with `check` (the default) the registry cannot be reached or no provider is there.
+    pub async fn get(self) -> Result<C, RpcError> {
+        Ok(self.connect().await?.client)
+    }
+
+    /// Makes the reference and gives its client with a view behind it.
+    pub async fn connect(self) -> Result<Connected<C>, RpcError> {
+        let referred = self.setup.refer().await?;
+        let client = C::from_client(ServiceClient::new(referred.invoker));
+        Ok(Connected { client, directory: referred.directory })
+    }
+}
+
+impl<'a> GenericReference<'a> {
+    pub(crate) fn new(dubhe: &'a Dubhe, interface: &str) -> Self {
+        let settings = dubhe.configured_reference(interface);
+        let interface = interface.to_owned();
+        Self { setup: Setup { dubhe, interface, methods: &[], generic: true, settings, rules: Vec::new() } }
+    }
+
+    settings!();
+
+    /// Makes the reference.
+    pub async fn get(self) -> Result<GenericService, RpcError> {
+        Ok(self.connect().await?.client)
+    }
+
+    /// Makes the reference with a view behind it.
+    pub async fn connect(self) -> Result<Connected<GenericService>, RpcError> {
+        let referred = self.setup.refer().await?;
+        Ok(Connected { client: GenericService::new(referred.invoker), directory: referred.directory })
+    }
+}
+
+/// A client with a view of the providers behind it.
+#[derive(Clone, Debug)]
+pub struct Connected<C> {
+    /// The client.
+    pub client: C,
+    directory: Arc<dyn Directory>,
+}
+
+impl<C> Connected<C> {
+    /// How many providers there are, and in what state.
+    pub fn status(&self) -> DirectoryStatus {
+        self.directory.status().borrow().clone()
+    }
+
+    /// Addresses of all providers, unrouted.
+    pub fn addresses(&self) -> Vec<String> {
+        self.directory.invokers().iter().map(|one| one.url().address()).collect()
+    }
+
+    /// Why a call of `method` (with no arguments that rules look at) goes where it goes.
+    pub fn explain(&self, method: &str) -> Explanation {
+        self.explain_call(&Invocation::dynamic(method, "", Vec::new()))
+    }
+
+    /// Why `call` goes where it goes.
+    pub fn explain_call(&self, call: &Invocation) -> Explanation {
+        self.directory.explain(call)
+    }
+
+    /// The directory itself: its status as it changes, its invokers.
+    pub fn directory(&self) -> &Arc<dyn Directory> {
+        &self.directory
+    }
+}
+
+struct Referred {
+    invoker: SharedInvoker,
+    directory: Arc<dyn Directory>,
+}
+
+impl Setup<'_> {
+    async fn refer(self) -> Result<Referred, RpcError> {
+        let dubhe = self.dubhe;
+        let consumer =
+            consumer::url(dubhe.config(), &self.settings, &self.interface, self.methods, dubhe.host(), self.generic);
+        let extensions = dubhe.extensions();
+        let cluster_name = consumer.param_or(keys::CLUSTER, defaults::DEFAULT_CLUSTER);
+        let cluster = extensions.clusters.get(cluster_name).map_err(|unknown| self.invalid(&unknown))?;
+        let balancers = dubhe.balancers();
+        for name in consumer.params().filter(|(key, _)| is_balancer(key)).map(|(_, value)| value) {
+            balancers.get(name).map_err(|unknown| self.invalid(&unknown))?;
+        }
+        let chain = dubhe.router_chain(&consumer, &self.rules)?;
+        let directory = match self.settings.url.as_deref().filter(|url| !url.trim().is_empty()) {
+            Some(urls) => self.direct(&consumer, urls, chain)?,
+            None => self.registered(&consumer, chain).await?,
+        };
+        if consumer.bool_param(keys::CHECK, true)
+            && let Err(error) = self.check(&consumer, &*directory).await
+        {
+            directory.close().await;
+            return Err(error);
+        }
+        dubhe.keep(Arc::clone(&directory));
+        let invoker = cluster.join(Arc::clone(&directory), balancers);
+        let invoker = filter::chain(&extensions.filters(FilterSide::Cluster), invoker);
+        let invoker = Arc::new(Counted { inner: invoker, in_flight: Arc::clone(dubhe.in_flight()) });
+        Ok(Referred { invoker, directory })
+    }
+
+    /// A fixed list of providers.
+    fn direct(&self, consumer: &Url, urls: &str, chain: Arc<dyn RouterChain>) -> Result<Arc<dyn Directory>, RpcError> {
+        let extensions = self.dubhe.extensions();
+        let filters = extensions.filters(FilterSide::Consumer);
+        let mut invokers = Vec::new();
+        for text in urls.split(';').map(str::trim).filter(|text| !text.is_empty()) {
+            let mut provider = Url::parse(text).map_err(|error| self.invalid(&error))?;
+            if provider.path().is_none_or(str::is_empty) {
+                provider = provider.with_path(&self.interface);
+            }
+            if provider.protocol().is_empty() {
+                provider = provider.with_protocol(keys::protocol::DUBBO);
+            }
+            let protocol = self.dubhe.protocols().get(provider.protocol()).map_err(|unknown| self.invalid(&unknown))?;
+            if provider.port() == 0 {
+                provider = provider.with_port(protocol.default_port());
+            }
+            let invoker = protocol.refer(&merge_consumer_into_provider(&provider, consumer))?;
+            invokers.push(filter::chain(&filters, invoker));
+        }
+        if invokers.is_empty() {
+            return Err(self.invalid(&"`url` names no address"));
+        }
+        Ok(StaticDirectory::new(consumer.clone(), invokers, chain))
+    }
+
+    /// The providers in the registry.
+    async fn registered(&self, consumer: &Url, chain: Arc<dyn RouterChain>) -> Result<Arc<dyn Directory>, RpcError> {
+        let registry = self.registry()?;
+        let for_registry = dubhe_common::registered::consumer_for_registry(consumer);
+        let register = self.settings.register.unwrap_or(true) && registry.url().bool_param(keys::REGISTER, true);
+        let parts = RegistryDirectoryParts {
+            consumer: consumer.clone(),
+            subscribe: dubhe_common::registered::consumer_to_subscribe(&for_registry),
+            register: register.then(|| dubhe_common::registered::consumer_to_register(&for_registry, registry.url())),
+            protocols: Arc::clone(self.dubhe.protocols()),
+            filters: self.dubhe.extensions().filters(FilterSide::Consumer),
+            chain,
+            registry,
+        };
+        let directory = RegistryDirectory::subscribe(parts)
+            .await
+            .map_err(|error| RpcError::new(ErrorCode::Registry, error.to_string()).with_source(error))?;
+        Ok(directory)
+    }
+
+    fn registry(&self) -> Result<Arc<dyn Registry>, RpcError> {
+        let mut registries = self.dubhe.registries().chosen(self.settings.registry.as_deref(), keys::SUBSCRIBE)?;
+        match (registries.pop(), registries.len()) {
+            (Some(registry), 0) => Ok(registry),
+            (Some(_), more) => Err(self.invalid(&format!(
+                "{} registries are configured for it, and a reference uses one so far: name it with `registry`",
+                more + 1
+            ))),
+            (None, _) => Err(RpcError::new(
+                ErrorCode::Registry,
+                format!(
+                    "No such any registry to reference {} on the consumer {} use dubbo version {}: set `dubbo.registry.address`, or `url` \
+                     of the reference",
+                    self.interface,
+                    self.dubhe.host(),
+                    defaults::DUBBO_VERSION
+                ),
+            )),
+        }
+    }
+
+    /// Waits until a provider can be called, as long as one attempt to connect may take; no provider at all fails at once.
+    async fn check(&self, consumer: &Url, directory: &dyn Directory) -> Result<(), RpcError> {
+        let patience = consumer.duration_param(keys::CONNECT_TIMEOUT, defaults::DEFAULT_CONNECT_TIMEOUT);
+        let mut status = directory.status();
+        let available = async {
+            loop {
+                if directory.is_available() {
+                    return true;
+                }
+                if status.borrow_and_update().total == 0 {
+                    return false;
+                }
+                tokio::time::sleep(CHECK_INTERVAL).await;
+            }
+        };
+        if tokio::time::timeout(patience, available).await.unwrap_or(false) {
+            return Ok(());
+        }
+        let status = directory.status().borrow().clone();
+        Err(RpcError::new(
+            ErrorCode::NoInvokerAvailableAfterFilter,
+            format!(
+                "Failed to check the status of the service {}. No provider available for the service {} from the url {} to the consumer {} \
+                 use dubbo version {} (the directory has {status}): start a provider, or set check=false",
+                self.interface,
+                consumer.service_key(),
+                directory.origin(),
+                consumer.host(),
+                defaults::DUBBO_VERSION,
+            ),
+        ))
+    }
+
+    fn invalid(&self, error: &dyn std::fmt::Display) -> RpcError {
+        RpcError::new(ErrorCode::Unknown, format!("the reference of {} cannot be made: {error}", self.interface))
+    }
+}
+
+/// Whether a parameter names a balancer: `loadbalance`, or that of a method.
+fn is_balancer(key: &str) -> bool {
+    key == keys::LOADBALANCE || key.rsplit_once('.').is_some_and(|(_, last)| last == keys::LOADBALANCE)
+}
+
