@@ -136,11 +136,13 @@ impl TreeRegistry {
         wanted.contains(&url.protocol())
     }
 
-    /// Whether the session is alive, or comes to be within the grace time.
+    /// Whether the session is alive. One that is still being opened is waited for within the grace time.
     async fn connected_in_grace(&self) -> bool {
         let mut session = self.session.clone();
-        let connected = session.wait_for(|state| matches!(state, SessionState::Connected { .. }));
-        self.is_available() || matches!(timeout_at(self.opened + CONNECT_GRACE, connected).await, Ok(Ok(_)))
+        let decided = session.wait_for(|state| *state != SessionState::Connecting);
+        // Out of time, or decided: what counts is the state.
+        let _ = timeout_at(self.opened + CONNECT_GRACE, decided).await;
+        self.is_available()
     }
 
     /// Waits for the intent of `path` as long as the session is alive; `Ok(false)` when it is not.
