@@ -239,6 +239,13 @@ fn number<T: FromStr>(
 }
 
 impl LocalDate {
+    /// The day that is so many days after 1970-01-01; `None` for years beyond `i32`.
+    pub fn from_epoch_day(days: i64) -> Option<Self> {
+        let (year, month, day) = civil_from_days(days);
+        Self { year: year.try_into().ok()?, month: month.try_into().ok()?, day: day.try_into().ok()? }
+            .checked()
+    }
+
     fn checked(self) -> Option<Self> {
         let of_month = match self.month {
             2 if self.year % 4 == 0 && (self.year % 100 != 0 || self.year % 400 == 0) => 29,
@@ -252,6 +259,19 @@ impl LocalDate {
 }
 
 impl LocalTime {
+    /// The time so many nanoseconds after midnight; `None` outside a day.
+    pub fn from_nano_of_day(nanos: i64) -> Option<Self> {
+        let nanos = u64::try_from(nanos).ok()?;
+        let seconds = nanos / 1_000_000_000;
+        Self {
+            hour: (seconds / 3_600).try_into().ok()?,
+            minute: (seconds / 60 % 60) as u8,
+            second: (seconds % 60) as u8,
+            nano: (nanos % 1_000_000_000) as u32,
+        }
+        .checked()
+    }
+
     fn checked(self) -> Option<Self> {
         (self.hour < 24 && self.minute < 60 && self.second < 60 && self.nano < 1_000_000_000).then_some(self)
     }
@@ -295,8 +315,15 @@ impl Handle for LocalDateTime {
     const EXPECTED: &'static str = "a LocalDateTime or its ISO text";
 
     fn from_object(object: &Object) -> Option<Self> {
-        let date = object.field("date").and_then(Value::as_object).and_then(LocalDate::from_object)?;
-        let time = object.field("time").and_then(Value::as_object).and_then(LocalTime::from_object)?;
+        // Numbers: the compact mode of later hessian-lite releases.
+        let date = match object.field("date")? {
+            Value::Object(date) => LocalDate::from_object(date)?,
+            days => LocalDate::from_epoch_day(days.as_long()?)?,
+        };
+        let time = match object.field("time")? {
+            Value::Object(time) => LocalTime::from_object(time)?,
+            nanos => LocalTime::from_nano_of_day(nanos.as_long()?)?,
+        };
         Some(Self { date, time })
     }
 }

@@ -1,0 +1,123 @@
+//! Dynamic values.
+
+use std::sync::Arc;
+
+use dubhe_core::value::{List, Map, Object, Value};
+
+use super::head::Head;
+use super::{Class, Reader, Result};
+
+/// Elements for which memory is taken before any is read: a length is only a claim.
+const RESERVED: usize = 1_024;
+
+impl Reader {
+    /// Reads a whole dynamic value: the root that its references count from.
+    pub(super) fn value(&mut self) -> Result<Value> {
+        self.root += 1;
+        self.numbered = 0;
+        self.part()
+    }
+
+    fn part(&mut self) -> Result<Value> {
+        let (at, head) = self.head()?;
+        Ok(match head {
+            Head::Null => self.simple(Value::Null)?,
+            Head::Bool(value) => self.simple(Value::Bool(value))?,
+            Head::Int(value) => self.simple(Value::Int(value))?,
+            Head::Long(value) => self.simple(Value::Long(value))?,
+            Head::Double(value) => self.simple(Value::Double(value))?,
+            Head::Date(millis) => self.simple(Value::Date(millis))?,
+            Head::Str(first) => {
+                let value = match self.ascii(first)? {
+                    Some(text) => Value::Str(text.into()),
+                    None => self.text(first)?.into(),
+                };
+                self.simple(value)?
+            }
+            Head::Binary(first) => {
+                let bytes = self.binary(first)?;
+                self.simple(Value::Bytes(bytes))?
+            }
+            Head::List { class, len } => self.compound(at, |reader| reader.list(class, len))?,
+            Head::Map { class } => self.compound(at, |reader| reader.map(class))?,
+            Head::Object(class) => self.compound(at, |reader| reader.object(&class))?,
+            Head::Ref(index) => self.target(index)?,
+        })
+    }
+
+    fn simple(&mut self, value: Value) -> Result<Value> {
+        self.count()?;
+        Ok(value)
+    }
+
+    fn list(&mut self, class: Option<Arc<str>>, len: Option<usize>) -> Result<Value> {
+        let mut items = Vec::with_capacity(len.unwrap_or(0).min(RESERVED));
+        match len {
+            Some(len) => {
+                for _ in 0..len {
+                    items.push(self.part()?);
+                }
+            }
+            None => {
+                while !self.at_end_mark()? {
+                    items.push(self.part()?);
+                }
+            }
+        }
+        Ok(Value::List(Arc::new(List { class, items })))
+    }
+
+    fn map(&mut self, class: Option<Arc<str>>) -> Result<Value> {
+        let mut entries = Vec::new();
+        while !self.at_end_mark()? {
+            let key = self.part()?;
+            entries.push((key, self.part()?));
+        }
+        Ok(Value::Map(Arc::new(Map { class, entries })))
+    }
+
+    fn object(&mut self, class: &Arc<Class>) -> Result<Value> {
+        if let Some(form) = class.compact() {
+            return self.compact(class, form);
+        }
+        let mut fields = Vec::with_capacity(class.fields.len());
+        for name in &class.fields {
+            fields.push((Arc::clone(name), self.part()?));
+        }
+        Ok(Value::Object(Arc::new(Object { class: Arc::clone(&class.name), fields })))
+    }
+
+    /// Reads a list, map or object, and remembers it for later references.
+    fn compound(&mut self, at: usize, read: impl FnOnce(&mut Self) -> Result<Value>) -> Result<Value> {
+        let index = self.begin(at)?;
+        let (root, number) = (self.root, self.numbered);
+        self.numbered = self.numbered.saturating_add(1);
+        if let Some(compound) = self.compounds.get_mut(index) {
+            (compound.root, compound.number) = (root, number);
+        }
+        let value = read(self)?;
+        let count = self.numbered.saturating_sub(number);
+        if let Some(compound) = self.compounds.get_mut(index) {
+            (compound.count, compound.value) = (count, Some(value.clone()));
+        }
+        self.end(index);
+        Ok(value)
+    }
+
+    /// What a reference points at: a cycle when that is still being read, else the same value again.
+    fn target(&mut self, index: usize) -> Result<Value> {
+        let Some(target) = self.compounds.get(index) else { return Err(self.no_target(index)) };
+        if target.root == self.root {
+            if target.open {
+                return self.simple(Value::Ref(target.number));
+            }
+            if let Some(value) = &target.value {
+                let (value, count) = (value.clone(), target.count);
+                self.numbered = self.numbered.saturating_add(count);
+                return self.simple(value);
+            }
+        }
+        // It belongs to another value of the body, where numbers count from another root.
+        self.again(index, Self::part)
+    }
+}
