@@ -8,7 +8,7 @@ import java.util.Objects;
 
 /** Runs cases one after the other and prints one JSON line for each. */
 final class Cases {
-    private static final int DETAIL = 1500;
+    private static final int DETAIL = 600;
 
     private final PrintStream to;
     private final String only;

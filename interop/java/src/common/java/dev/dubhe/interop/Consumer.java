@@ -28,22 +28,24 @@ public final class Consumer {
         }
         Out.line("READY consumer " + Compat.VERSION + " " + Peer.pid());
 
+        boolean direct = args.get("url", null) != null;
+        boolean filters = !direct || Compat.DIRECT_RUNS_FILTERS;
         boolean echo = services.contains("echo");
         boolean greet = services.contains("greet");
         if (kinds.contains("typed")) {
             if (echo) {
-                group(cases, "typed/refer", () -> new TypedCases(cases, references.echo()).run());
+                group(cases, "typed/refer", () -> new TypedCases(cases, references.echo(), filters).run());
             }
             if (greet) {
                 group(cases, "typed/refer-greet", () -> TypedCases.greet(cases, references.greet()));
             }
-            if (greet && args.get("url", null) != null) {
+            if (greet && direct) {
                 group(cases, "typed/refer-wrong-group", () -> TypedCases.wrongGroup(cases, references.wrongGroup()));
             }
         }
         if (kinds.contains("generic")) {
             if (echo) {
-                group(cases, "generic/refer", () -> new GenericCases(cases, references.genericEcho()).run());
+                group(cases, "generic/refer", () -> new GenericCases(cases, references.genericEcho(), filters).run());
             }
             if (greet) {
                 group(cases, "generic/refer-greet", () -> GenericCases.greet(cases, references.genericGreet()));

@@ -31,10 +31,13 @@ import dev.dubhe.interop.api.User;
 final class TypedCases {
     private final Cases cases;
     private final EchoService echo;
+    private final boolean filters;
 
-    TypedCases(Cases cases, EchoService echo) {
+    /** {@code filters}: whether the client runs the consumer filters, which carry response attachments. */
+    TypedCases(Cases cases, EchoService echo, boolean filters) {
         this.cases = cases;
         this.echo = echo;
+        this.filters = filters;
     }
 
     void run() {
@@ -46,7 +49,9 @@ final class TypedCases {
         beans();
         special();
         exceptions();
-        contexts();
+        if (filters) {
+            contexts();
+        }
         load();
     }
 

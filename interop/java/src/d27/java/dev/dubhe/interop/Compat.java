@@ -15,6 +15,9 @@ final class Compat {
     /** Whether only classes that trusted lists or signatures reach are read. */
     static final boolean STRICT = false;
 
+    /** Whether a client of one direct address runs the consumer filters; without them attachments do not come back. */
+    static final boolean DIRECT_RUNS_FILTERS = false;
+
     private Compat() {}
 
     /** Only interface-level registration here: every other mode is refused. */

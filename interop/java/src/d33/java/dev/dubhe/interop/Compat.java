@@ -15,6 +15,9 @@ final class Compat {
     /** Whether only classes that trusted lists or signatures reach are read. */
     static final boolean STRICT = true;
 
+    /** Whether a client of one direct address runs the consumer filters. */
+    static final boolean DIRECT_RUNS_FILTERS = true;
+
     private Compat() {}
 
     static void configure(ApplicationConfig application, String registerMode, int metadataPort) {
