@@ -146,6 +146,11 @@ fn run_inside(options: &Options) -> Result<()> {
             });
         }
     }
+    if options.directions().contains(&Direction::RustToJava) {
+        println!("interop: the examples");
+        let outcome = scenario::examples().map_err(|error| format!("{error:#}"));
+        report.add("dubhe", "rust-to-rust", "interface", "examples", outcome);
+    }
     report.complete();
     println!("\n{}", report.table());
     let file = workspace::target().join("interop-report.json");

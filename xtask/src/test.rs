@@ -3,11 +3,14 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 
 use crate::totals::Totals;
 use crate::{interop, layers, tools, workspace};
+
+/// How long the demo runs: two seconds for each of its scenes.
+const DEMO_SECONDS: &str = "10";
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -69,10 +72,30 @@ fn cargo_test(totals: &mut Totals) -> Result<()> {
     Ok(())
 }
 
-/// The demo, as it runs without a terminal.
+/// The demo, as it runs without a terminal: in memory, and on a ZooKeeper of its own.
 fn demo() -> Result<()> {
+    run_demo("memory://local")?;
+    let mut build = workspace::cargo();
+    build.args(["build", "--quiet", "--package", "dubhe-testkit", "--bin", "dubhe-zookeeper"]);
+    workspace::run(&mut build)?;
+    let program = workspace::target().join("debug/dubhe-zookeeper");
+    // It ends when its input does, which is when `zookeeper` is dropped.
+    let mut zookeeper = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    let mut ready = String::new();
+    BufReader::new(zookeeper.stdout.take().context("no output")?).read_line(&mut ready)?;
+    let result = match ready.trim().strip_prefix("READY ") {
+        Some(address) => run_demo(&format!("zookeeper://{address}")),
+        None => Err(anyhow!("the private zookeeper did not start")),
+    };
+    drop(zookeeper.stdin.take());
+    zookeeper.wait()?;
+    result
+}
+
+fn run_demo(registry: &str) -> Result<()> {
     let mut command = workspace::cargo();
     command.args(["run", "--quiet", "--package", "dubhe-examples", "--bin", "demo"]);
+    command.args(["--", "--registry", registry, "--seconds", DEMO_SECONDS]);
     let mut last = String::new();
     stream(&mut command, |line| last = line.to_owned())?;
     check_demo(&last)

@@ -40,24 +40,20 @@ pub(super) fn java(version: Version) -> Result<()> {
     Ok(())
 }
 
-/// Compiles the program that runs ZooKeeper and, if asked, the Rust peer.
+/// Compiles the program that runs ZooKeeper and, if asked, the Rust peer and the examples.
 pub(super) fn rust(with_peer: bool) -> Result<()> {
     let mut command = workspace::cargo();
     command.args(["build", "--quiet", "--package", "dubhe-testkit", "--bin", "dubhe-zookeeper"]);
     if with_peer {
         command.args(["--package", "dubhe-interop-peer", "--bin", "dubhe-interop-peer"]);
+        command.args(["--package", "dubhe-examples", "--bin", "provider", "--bin", "consumer"]);
     }
     workspace::run(&mut command)
 }
 
-/// The program that runs ZooKeeper.
-pub(super) fn zookeeper() -> PathBuf {
-    workspace::target().join("debug/dubhe-zookeeper")
-}
-
-/// The Rust peer.
-pub(super) fn rust_peer() -> PathBuf {
-    workspace::target().join("debug/dubhe-interop-peer")
+/// A program that [`rust`] built.
+pub(super) fn program(name: &str) -> PathBuf {
+    workspace::target().join("debug").join(name)
 }
 
 /// Whether classes and all jars are still there.

@@ -63,7 +63,7 @@ impl Peer {
         fs::create_dir_all(&home)?;
         let mut command = match self {
             Self::Rust => {
-                let mut command = Command::new(build::rust_peer());
+                let mut command = Command::new(build::program("dubhe-interop-peer"));
                 command.arg(match role {
                     Role::Provider => "provider",
                     Role::Consumer => "consumer",

@@ -1,7 +1,8 @@
 //! A running program of the matrix: its lines, its signals, its end.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
@@ -18,6 +19,9 @@ const START: Duration = Duration::from_secs(90);
 /// How long a program may take to end after it was asked to.
 const END: Duration = Duration::from_secs(40);
 
+/// Pause between two looks at what a program did.
+const POLL: Duration = Duration::from_millis(20);
+
 /// Dropping it kills the program.
 #[derive(Debug)]
 pub(super) struct Program {
@@ -30,11 +34,11 @@ pub(super) struct Program {
 impl Program {
     /// Starts `command`; its standard error goes to a log named `name`.
     pub(super) fn start(command: &mut Command, name: &str) -> Result<Self> {
-        let log = File::create(folder().join("logs").join(format!("{name}.log")))?;
+        let errors = File::create(log(name))?;
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(log)
+            .stderr(errors)
             .spawn()
             .with_context(|| format!("{name}: cannot start {}", command.get_program().display()))?;
         let input = child.stdin.take();
@@ -83,6 +87,18 @@ impl Program {
         }
     }
 
+    /// Waits until the program's log holds `text`.
+    pub(super) fn log_with(&self, patience: Duration, text: &str) -> Result<()> {
+        let deadline = Instant::now() + patience;
+        while Instant::now() < deadline {
+            if fs::read(log(&self.name)).is_ok_and(|log| String::from_utf8_lossy(&log).contains(text)) {
+                return Ok(());
+            }
+            thread::sleep(POLL);
+        }
+        bail!("{}: no {text:?} in its log within {patience:?}", self.name)
+    }
+
     /// Writes one line to the program.
     pub(super) fn say(&mut self, line: &str) -> Result<()> {
         let input = self.input.as_mut().with_context(|| format!("{}: input is closed", self.name))?;
@@ -99,13 +115,17 @@ impl Program {
     }
 
     /// Waits for the program's own end.
-    pub(super) fn wait(&mut self, patience: Duration) -> Result<ExitStatus> {
+    pub(super) fn end(mut self, patience: Duration) -> Result<ExitStatus> {
+        self.wait(patience)
+    }
+
+    fn wait(&mut self, patience: Duration) -> Result<ExitStatus> {
         let deadline = Instant::now() + patience;
         while Instant::now() < deadline {
             if let Some(status) = self.child.try_wait()? {
                 return Ok(status);
             }
-            thread::sleep(Duration::from_millis(20));
+            thread::sleep(POLL);
         }
         bail!("{}: did not end within {patience:?}", self.name)
     }
@@ -116,4 +136,9 @@ impl Drop for Program {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Where a program's standard error goes.
+fn log(name: &str) -> PathBuf {
+    folder().join("logs").join(format!("{name}.log"))
 }

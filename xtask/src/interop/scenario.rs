@@ -58,6 +58,26 @@ pub(super) fn run(consumer: &Peer, provider: &Peer, version: Version, tell: &mut
     }
 }
 
+/// The programs of the README, as a newcomer runs them: the example provider, then the example consumer.
+pub(super) fn examples() -> Result<String> {
+    let (_zookeeper, registry) = zookeeper("examples-zookeeper")?;
+    let provider =
+        Program::start(Command::new(build::program("provider")).arg(&registry), "examples-provider")?;
+    provider.log_with(CHANGE, "serving ")?;
+    let consumer =
+        Program::start(Command::new(build::program("consumer")).arg(&registry), "examples-consumer")?;
+    let answer = consumer.line_with(CASE, |line| !line.is_empty())?;
+    let status = consumer.end(CASE)?;
+    if !status.success() {
+        bail!("the example consumer ended with {status}");
+    }
+    let status = provider.stop()?;
+    if !status.success() {
+        bail!("the example provider ended with {status} after SIGTERM");
+    }
+    Ok(answer)
+}
+
 struct Stage {
     consumer: Peer,
     provider: Peer,
@@ -71,7 +91,7 @@ impl Stage {
         let (_provider, _) = self.provide(&registry, "A", FIRST, 20_880, "cases-provider")?;
         let mut command = self.consumer.command(Role::Consumer, &self.name("cases-consumer"))?;
         command.args(["--registry", &registry]);
-        let mut consumer = Program::start(&mut command, &self.name("cases-consumer"))?;
+        let consumer = Program::start(&mut command, &self.name("cases-consumer"))?;
         let mut count = 0;
         while let Some(line) = consumer.next(CASE)? {
             if line.starts_with("READY ") {
@@ -82,7 +102,7 @@ impl Stage {
             count += 1;
         }
         // 1 says that some cases failed, which each of them has said itself.
-        match consumer.wait(CASE)?.code() {
+        match consumer.end(CASE)?.code() {
             Some(0 | 1) if count > 0 => Ok(()),
             Some(code) => bail!("the consumer ended with {code} after {count} cases; its log tells why"),
             None => bail!("the consumer crashed after {count} cases; its log tells why"),
@@ -126,11 +146,7 @@ impl Stage {
     }
 
     fn zookeeper(&self, part: &str) -> Result<(Program, String)> {
-        let address = format!("{FIRST}:{REGISTRY_PORT}");
-        let mut command = Command::new(build::zookeeper());
-        let zookeeper = Program::start(command.arg(&address), &self.name(&format!("{part}-zookeeper")))?;
-        zookeeper.ready()?;
-        Ok((zookeeper, format!("zookeeper://{address}")))
+        zookeeper(&self.name(&format!("{part}-zookeeper")))
     }
 
     /// Starts a provider; returns it with its process number.
@@ -174,6 +190,15 @@ impl Stage {
     fn name(&self, what: &str) -> String {
         format!("{}-to-{}-{what}", self.consumer.name(), self.provider.name())
     }
+}
+
+/// Starts a ZooKeeper; returns it with its registry address.
+fn zookeeper(log: &str) -> Result<(Program, String)> {
+    let address = format!("{FIRST}:{REGISTRY_PORT}");
+    let mut command = Command::new(build::program("dubhe-zookeeper"));
+    let zookeeper = Program::start(command.arg(&address), log)?;
+    zookeeper.ready()?;
+    Ok((zookeeper, format!("zookeeper://{address}")))
 }
 
 /// Where a condition rule is put: `route` is a node below the service's `routers`, `condition` a document in the config
