@@ -24,6 +24,7 @@ pub use dubhe_core::router::{
     BoundRouter, Decision, Dependence, ExplainedStep, Explanation, Router, RouterChain, Routes, RuleRouter,
 };
 
+mod address_pattern;
 mod chain;
 mod condition;
 mod error;
@@ -34,6 +35,7 @@ mod step;
 mod table;
 mod user;
 
+pub use address_pattern::{AddressPatternError, address_fits};
 pub use chain::{Chain, ChainBuilder};
 pub use condition::{
     APPLICATION_RULE_PRIORITY, ConditionRouter, Dialect, MAX_CALL_CONDITIONS, MAX_RULE_BYTES,
