@@ -148,16 +148,20 @@ impl Rotation {
 
     /// Smooth weighted round robin as in `RoundRobinLoadBalance`: all gain their weight, the one with most is picked and pays the total.
     fn pick_exact(&self, weights: &[u32], total: u64) -> usize {
-        let total = i64::try_from(total).unwrap_or(i64::MAX);
+        // At most 64 weights below 2^31.
+        let total = total as i64;
         let _picking = self.picking.lock();
         let mut best: Option<(usize, i64)> = None;
         for (index, (node, weight)) in self.nodes.iter().zip(weights).enumerate() {
             if *weight == 0 {
                 continue;
             }
-            // Lists share nodes, and weights move: nobody may gain or owe more than a round.
-            let current =
-                node.current.load(Ordering::Relaxed).saturating_add((*weight).into()).clamp(-total, total);
+            // Lists share nodes, and weights move. Within one list nobody gains or owes as much as two rounds.
+            let current = node
+                .current
+                .load(Ordering::Relaxed)
+                .saturating_add((*weight).into())
+                .clamp(-2 * total, 2 * total);
             node.current.store(current, Ordering::Relaxed);
             if best.is_none_or(|(_, most)| current > most) {
                 best = Some((index, current));

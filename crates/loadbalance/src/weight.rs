@@ -68,3 +68,42 @@ impl Weight {
 fn clamp(weight: i64) -> u32 {
     weight.clamp(0, MAX_WEIGHT) as u32
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: u64 = 1_700_000_000_000;
+
+    fn weight(parameters: &str) -> u32 {
+        let url = Url::parse(&format!("dubbo://192.0.2.1:20880/com.foo.Bar?{parameters}")).unwrap();
+        Weight::of(&url, "get").at(NOW)
+    }
+
+    // C66
+    #[test]
+    fn warm_up_goes_by_the_providers_start_and_never_over_or_under_flows() {
+        assert_eq!(weight(&format!("weight=100&warmup=600000&timestamp={}", NOW - 60_000)), 10);
+        assert_eq!(weight(&format!("weight=100&warmup=600000&timestamp={}", NOW - 600_000)), 100);
+        assert_eq!(weight(&format!("weight=100&warmup=600000&timestamp={}", NOW + 60_000)), 1);
+        assert_eq!(weight("weight=100&warmup=600000"), 100);
+        assert_eq!(weight(&format!("timestamp={}", i64::MAX)), 1);
+        assert_eq!(weight(&format!("timestamp={}", i64::MIN)), 100);
+        assert_eq!(weight(&format!("warmup={}&timestamp=1", i64::MAX)), 1);
+    }
+
+    #[test]
+    fn a_provider_that_starts_this_very_moment_weighs_one() {
+        assert_eq!(weight(&format!("timestamp={NOW}")), 1);
+        assert_eq!(weight(&format!("warmup=0&timestamp={NOW}")), 100);
+    }
+
+    #[test]
+    fn the_full_weight_is_reached_when_it_says() {
+        for parameters in ["", "weight=1&timestamp=1700000000000", "timestamp=1700000000000", "weight=0"] {
+            let url = Url::parse(&format!("dubbo://192.0.2.1:20880/com.foo.Bar?{parameters}")).unwrap();
+            let weight = Weight::of(&url, "get");
+            assert_eq!(weight.at(weight.settled_from()), weight.configured, "{parameters}");
+        }
+    }
+}

@@ -1,5 +1,7 @@
 //! Routing a call of a known kind does not allocate.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 mod support;
 
 use std::hint::black_box;

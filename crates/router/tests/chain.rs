@@ -1,5 +1,7 @@
 //! The chain as a whole: order, empty results, rules put and removed, explanations.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 mod support;
 
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! Routing while the list is swapped.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 mod support;
 
 use std::sync::Arc;

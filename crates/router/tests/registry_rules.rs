@@ -1,5 +1,7 @@
 //! Rules of the registry's `routers` category, as the old admin consoles write them.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 mod support;
 
 use dubhe_common::{Url, encode};
@@ -10,7 +12,7 @@ use support::{addresses, call, consumer, many};
 fn rule(parameters: &str, rule: &str) -> Url {
     let url =
         format!("route://0.0.0.0/com.foo.Bar?category=routers&dynamic=false&router=condition{parameters}");
-    Url::parse(&url).unwrap().with_param("rule", &encode(rule))
+    Url::parse(&url).unwrap().with_param("rule", encode(rule))
 }
 
 fn kept(rules: &[Url]) -> Vec<String> {
@@ -25,7 +27,7 @@ fn a_condition_rule_of_the_registry_works() {
     assert_eq!(kept(&[rule("", "host=10.0.0.9 => host=10.0.0.2")]), expected);
     let by_protocol = Url::parse("condition://0.0.0.0/com.foo.Bar?category=routers")
         .unwrap()
-        .with_param("rule", &encode("=> host=10.0.0.2"));
+        .with_param("rule", encode("=> host=10.0.0.2"));
     assert_eq!(kept(&[by_protocol]), expected);
 }
 

@@ -1,5 +1,7 @@
 //! Routers that users write: a list in, a list out.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 mod support;
 
 use std::sync::Arc;

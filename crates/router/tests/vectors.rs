@@ -1,5 +1,7 @@
 //! Known answers of Apache Dubbo 3.1.11 and 3.3.6, case by case.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 mod support;
 
 use std::sync::Arc;

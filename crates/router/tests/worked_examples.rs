@@ -1,5 +1,7 @@
 //! Condition rules worked through by hand and checked with the router classes of Dubbo 3.1 and 3.3.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 mod support;
 
 use dubhe_common::Url;
