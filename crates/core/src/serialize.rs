@@ -94,6 +94,14 @@ impl dyn ObjectReader + '_ {
     }
 }
 
+impl dyn ObjectReader + Send + '_ {
+    /// Reads the next value as `T`.
+    pub fn read_as<T: DeserializeOwned>(&mut self) -> Result<T, SerializeError> {
+        let reader: &mut dyn ObjectReader = self;
+        reader.read_as()
+    }
+}
+
 /// A value could not be written or read.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
