@@ -29,7 +29,7 @@ impl Failure {
         let address = address.to_owned();
         match self {
             Self::Denied(reason) => TreeError::Denied { address, path: path.to_owned(), reason },
-            Self::Invalid(reason) => TreeError::Invalid(reason),
+            Self::Invalid(reason) => TreeError::Invalid(format!("{path} at {address} cannot be: {reason}")),
             Self::NotEmpty => {
                 TreeError::Invalid(format!("{path} at {address} has children: delete them first"))
             }
@@ -60,7 +60,7 @@ impl From<Error> for Failure {
                 Self::Denied(error.to_string())
             }
             Error::NoChildrenForEphemerals => Self::Invalid("the parent node is ephemeral".to_owned()),
-            Error::BadArguments(reason) => Self::Invalid((*reason).to_owned()),
+            Error::BadArguments(reason) => Self::Invalid(format!("malformed path or request ({reason})")),
             other => Self::Unknown(other.to_string()),
         }
     }

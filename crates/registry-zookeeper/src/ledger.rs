@@ -45,6 +45,8 @@ pub(crate) struct Job {
     pub(crate) path: Arc<str>,
     /// `None`: it shall not exist.
     pub(crate) wanted: Option<Wanted>,
+    /// Kind of the node that is wanted, or was.
+    pub(crate) kind: NodeKind,
     /// It was right once: look before touching it.
     pub(crate) verify: bool,
     /// How often it failed in a row.
@@ -63,6 +65,7 @@ pub(crate) enum Standing {
 #[derive(Debug)]
 struct Entry {
     wanted: Option<Wanted>,
+    kind: NodeKind,
     count: usize,
     /// Counts changes of `wanted`.
     revision: u64,
@@ -122,7 +125,7 @@ impl Ledger {
             }
             self.lanes[lane].charge += charge;
             self.lanes[lane].entries += 1;
-            self.entries.insert(Arc::clone(&path), Entry::new(lane, charge));
+            self.entries.insert(Arc::clone(&path), Entry::new(kind, lane, charge));
         }
         let entry = self.entries.get_mut(&path).expect("it is there or was just put there");
         entry.count = if entry.wanted.is_some() { entry.count + 1 } else { 1 };
@@ -175,8 +178,9 @@ impl Ledger {
             let lasting = entry.wanted.as_ref().is_some_and(|wanted| wanted.kind == NodeKind::Persistent);
             let verify = matches!(entry.held, Some((revision, then))
                 if revision == entry.revision && (lasting || then.epoch == at.epoch));
-            let (wanted, failures, revision) = (entry.wanted.clone(), entry.failures, entry.revision);
-            return Some(Job { path, wanted, verify, failures, revision });
+            let (wanted, kind) = (entry.wanted.clone(), entry.kind);
+            let (failures, revision) = (entry.failures, entry.revision);
+            return Some(Job { path, wanted, kind, verify, failures, revision });
         }
     }
 
@@ -311,9 +315,10 @@ impl Ledger {
 }
 
 impl Entry {
-    fn new(lane: usize, charge: usize) -> Self {
+    fn new(kind: NodeKind, lane: usize, charge: usize) -> Self {
         Self {
             wanted: None,
+            kind,
             count: 0,
             revision: 0,
             held: None,
@@ -331,6 +336,7 @@ impl Entry {
 
     /// Another wish: what went wrong with the former one says nothing about it.
     fn renew(&mut self, wanted: Option<Wanted>) {
+        self.kind = wanted.as_ref().map_or(self.kind, |wanted| wanted.kind);
         self.wanted = wanted;
         self.revision += 1;
         (self.trouble, self.failures, self.retry) = (None, 0, None);

@@ -46,6 +46,8 @@ pub(crate) struct Up {
     pub(crate) client: Client,
     /// Owner of our ephemeral nodes.
     pub(crate) session: i64,
+    /// This and our last sessions; a node of any of them is or was ours.
+    pub(crate) sessions: Arc<[i64]>,
     pub(crate) at: Round,
     pub(crate) settings: Arc<Settings>,
     pub(crate) parents: Arc<Parents>,

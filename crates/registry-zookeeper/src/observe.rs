@@ -73,11 +73,6 @@ impl<V: Observable> Table<V> {
         }
         unused
     }
-
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        self.paths.lock().len()
-    }
 }
 
 /// Keeps one observation current until nobody looks at it or the session is closed.

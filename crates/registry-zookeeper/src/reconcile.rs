@@ -71,7 +71,7 @@ async fn perform(up: Arc<Up>, job: Job) -> (Job, Arc<Up>, Result<(), Failure>) {
             match &job.wanted {
                 Some(wanted) if job.verify => up.verify(&job.path, &wanted.data, wanted.kind).await,
                 Some(wanted) => up.hold(&job.path, &wanted.data, wanted.kind).await,
-                None => up.remove(&job.path).await.map(drop),
+                None => up.release(&job.path, job.kind).await,
             }
         };
         let patience = up.settings.timeout;
@@ -95,13 +95,11 @@ fn explain(up: &Up, job: &Job, failure: Failure) -> (TreeError, bool) {
     {
         let times = job.failures + 1;
         tracing::warn!(registry.addr = %address, %path, size, reason, "large node is put off");
-        return (
-            TreeError::Invalid(format!(
-                "{path} at {address} failed {times} times with a request of {size} bytes ({reason}): if jute.maxbuffer \
-                 of the servers is smaller, store less or raise it"
-            )),
-            true,
-        );
+        let invalid = Failure::Invalid(format!(
+            "a request of {size} bytes failed {times} times ({reason}); if jute.maxbuffer of the servers is smaller, store \
+             less or raise it"
+        ));
+        return (invalid.into_tree_error(address, path), true);
     }
     let definite = failure.is_definite();
     let error = failure.into_tree_error(address, path);

@@ -20,6 +20,9 @@ const RECONNECT: Backoff = Backoff::new(Duration::from_millis(100), Duration::fr
 /// Before the first try after a lost session: that is when whole fleets come at once.
 const AFTER_LOSS: Duration = Duration::from_millis(200);
 
+/// Our last sessions whose nodes we still take for ours: older ones are long gone from the server.
+const REMEMBERED: usize = 16;
+
 /// How long an ended session may take to say so.
 pub(crate) const FAREWELL: Duration = Duration::from_secs(5);
 
@@ -32,6 +35,7 @@ pub(crate) struct Owner {
     ending: watch::Receiver<bool>,
     parents: Arc<Parents>,
     former: Option<SessionInfo>,
+    sessions: Vec<i64>,
     at: Round,
 }
 
@@ -43,7 +47,8 @@ impl Owner {
     ) -> (Self, watch::Receiver<Link>) {
         let (link, receiver) = watch::channel(Link::Connecting(None));
         let at = Round { epoch: 0, round: 0 };
-        let owner = Self { settings, link, state, ending, parents: Arc::default(), former: None, at };
+        let (parents, former, sessions) = (Arc::default(), None, Vec::new());
+        let owner = Self { settings, link, state, ending, parents, former, sessions, at };
         (owner, receiver)
     }
 
@@ -119,6 +124,10 @@ impl Owner {
         let session = client.session_id();
         if self.former.as_ref().map(SessionInfo::id) != Some(session) {
             self.at.epoch += 1;
+            self.sessions.push(session.0);
+            if self.sessions.len() > REMEMBERED {
+                self.sessions.remove(0);
+            }
         }
         self.former = Some(client.session().clone());
         let address = self.settings.address.clone();
@@ -128,6 +137,7 @@ impl Owner {
         let suspicion = Arc::new(Notify::new());
         let up = Up {
             session: session.0,
+            sessions: self.sessions.as_slice().into(),
             at: self.at,
             settings: Arc::clone(&self.settings),
             parents: Arc::clone(&self.parents),

@@ -62,7 +62,8 @@ impl Settings {
         }
         let mut chroot = url.param(CHROOT).unwrap_or_default().to_owned();
         let mut servers = Vec::new();
-        for server in url.backup_addresses(DEFAULT_PORT) {
+        let main = url.address();
+        for server in std::iter::once(&*main).chain(url.list_param(keys::BACKUP)) {
             let (server, suffix) = server.split_at(server.find('/').unwrap_or(server.len()));
             if !suffix.is_empty() {
                 suffix.clone_into(&mut chroot);

@@ -113,6 +113,17 @@ impl Up {
         }
     }
 
+    /// Takes back what [`Self::hold`] made. An ephemeral node that another process has taken over is not ours to delete.
+    pub(crate) async fn release(&self, path: &str, kind: NodeKind) -> Result<(), Failure> {
+        if kind == NodeKind::Ephemeral {
+            match self.call(self.client.check_stat(path)).await? {
+                Some(stat) if self.sessions.contains(&stat.ephemeral_owner) => {}
+                _ => return Ok(()),
+            }
+        }
+        self.remove(path).await.map(drop)
+    }
+
     /// Deletes `path`; false if it was not there.
     pub(crate) async fn remove(&self, path: &str) -> Result<bool, Failure> {
         match self.call(self.client.delete(path, None)).await {
@@ -169,10 +180,9 @@ impl Up {
         if size <= limit {
             return Ok(());
         }
-        let address = &self.settings.address;
         Err(Failure::Invalid(format!(
-            "{path} at {address} with {data} bytes of data makes a request of {size} bytes, more than the {limit} that \
-             a server takes: store less, or raise jute.maxbuffer of the servers and of the registry address"
+            "{data} bytes of data make a request of {size} bytes, more than the {limit} that a server takes; store less, \
+             or raise jute.maxbuffer of the servers and of the registry address"
         )))
     }
 
