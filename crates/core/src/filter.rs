@@ -48,6 +48,10 @@ impl Invoker for Filtered {
         self.next.url()
     }
 
+    fn registered_url(&self) -> &Url {
+        self.next.registered_url()
+    }
+
     fn is_available(&self) -> bool {
         self.next.is_available()
     }

@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,21 +12,22 @@ pub(crate) const RECHECK_PERIOD: Duration = Duration::from_millis(1_000);
 /// First pause: a provider that was picked while its connection was still being made is back at once.
 const FIRST_RECHECK: Duration = Duration::from_millis(10);
 
+/// Address of the invoker object. Means something only while the invoker is held.
+type Identity = usize;
+
 /// The providers that calls found unavailable. Calls report them, the directory's writer decides.
 #[derive(Debug, Default)]
 pub(crate) struct Reports {
-    reported: Mutex<Vec<SharedInvoker>>,
+    reported: Mutex<HashMap<Identity, SharedInvoker, foldhash::fast::RandomState>>,
     news: Notify,
 }
 
 impl Reports {
     /// Reports a provider; cheap, and harmless when repeated.
     pub(crate) fn report(&self, invoker: &SharedInvoker) {
-        let mut reported = self.reported.lock();
         // One provider that is down is reported by many calls before the writer runs.
-        if !reported.iter().any(|one| Arc::ptr_eq(one, invoker)) {
-            reported.push(Arc::clone(invoker));
-            drop(reported);
+        let known = self.reported.lock().insert(identity(invoker), Arc::clone(invoker)).is_some();
+        if !known {
             self.news.notify_one();
         }
     }
@@ -35,7 +36,7 @@ impl Reports {
         self.news.notified().await;
     }
 
-    fn take(&self) -> Vec<SharedInvoker> {
+    fn take(&self) -> HashMap<Identity, SharedInvoker, foldhash::fast::RandomState> {
         std::mem::take(&mut *self.reported.lock())
     }
 }
@@ -43,41 +44,55 @@ impl Reports {
 /// The providers set aside, kept by the writer.
 #[derive(Debug, Default)]
 pub(crate) struct Aside {
-    /// By address of the invoker object, which the value keeps alive.
-    entries: HashMap<usize, Waiting>,
+    entries: HashMap<Identity, Waiting, foldhash::fast::RandomState>,
 }
 
 #[derive(Debug)]
 struct Waiting {
+    /// Held, so that the identity stays its own.
     invoker: SharedInvoker,
     pause: Duration,
     due: Instant,
 }
 
 impl Aside {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     pub(crate) fn contains(&self, invoker: &SharedInvoker) -> bool {
-        !self.entries.is_empty() && self.entries.contains_key(&identity(invoker))
+        self.entries.contains_key(&identity(invoker))
     }
 
-    /// Takes reports over; `true` when one of them is news.
-    pub(crate) fn accept(&mut self, reports: &Reports, is_listed: impl Fn(&SharedInvoker) -> bool) -> bool {
-        let mut changed = false;
-        for invoker in reports.take() {
-            if invoker.is_available() || !is_listed(&invoker) {
-                continue;
-            }
-            let due = Instant::now() + FIRST_RECHECK;
-            changed |= self
-                .entries
-                .insert(identity(&invoker), Waiting { invoker, pause: FIRST_RECHECK, due })
-                .is_none();
+    /// Takes reports about members of `listed` over; `true` when one of them is news.
+    pub(crate) fn accept(&mut self, reports: &Reports, listed: &[SharedInvoker]) -> bool {
+        let mut reported = reports.take();
+        reported.retain(|id, invoker| !self.entries.contains_key(id) && !invoker.is_available());
+        if reported.is_empty() {
+            return false;
         }
-        changed
+        let due = Instant::now() + FIRST_RECHECK;
+        let before = self.entries.len();
+        // One pass over the list, however many reports there are.
+        for id in listed.iter().map(identity) {
+            if reported.is_empty() {
+                break;
+            }
+            if let Some(invoker) = reported.remove(&id) {
+                self.entries.insert(id, Waiting { invoker, pause: FIRST_RECHECK, due });
+            }
+        }
+        self.entries.len() != before
     }
 
-    /// Forgets what is not listed any more.
-    pub(crate) fn retain(&mut self, is_listed: impl Fn(&SharedInvoker) -> bool) {
-        self.entries.retain(|_, waiting| is_listed(&waiting.invoker));
+    /// Forgets what is not in `listed` any more.
+    pub(crate) fn retain(&mut self, listed: &[SharedInvoker]) {
+        if self.entries.is_empty() {
+            return;
+        }
+        let still: HashSet<Identity, foldhash::fast::RandomState> =
+            listed.iter().map(identity).filter(|id| self.entries.contains_key(id)).collect();
+        self.entries.retain(|id, _| still.contains(id));
     }
 
     /// Looks at those that are due; `true` when one is available again.
@@ -101,6 +116,6 @@ impl Aside {
     }
 }
 
-fn identity(invoker: &SharedInvoker) -> usize {
+fn identity(invoker: &SharedInvoker) -> Identity {
     Arc::as_ptr(invoker).cast::<()>().addr()
 }

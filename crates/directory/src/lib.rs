@@ -4,7 +4,7 @@
 //!  registry view ─┐
 //!  router rules  ─┼─► one writer task ──► Snapshot (Arc, swapped whole) ──► every call: list
 //!  availability  ─┘   keyed diff, merge,     providers + routes
-//!                     refer, bind
+//!                     override, refer, bind
 //! ```
 //!
 //! - [`RegistryDirectory`] follows a registry's view of a service: unchanged addresses keep their invokers and connections, changed
@@ -17,10 +17,13 @@
 pub use dubhe_core::directory::{Directory, DirectoryStatus};
 
 mod connectivity;
+mod listed;
+mod overrides;
 mod providers;
 mod registry_directory;
 mod snapshot;
 mod static_directory;
+mod writer;
 
 pub use registry_directory::{RegistryDirectory, RegistryDirectoryParts};
 pub use static_directory::StaticDirectory;

@@ -7,14 +7,16 @@ use dubhe_core::invoker::SharedInvoker;
 use dubhe_core::router::{Decision, ExplainedStep, Explanation, RouterChain, Routes};
 use tokio::sync::watch;
 
+use crate::connectivity::Aside;
+
 /// Providers and the routes bound to exactly them. Calls read one; the writer swaps in the next.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     /// All providers.
     pub(crate) all: Arc<[SharedInvoker]>,
-    /// Those set aside as unavailable, for explanations. Empty when all were, since then all are offered.
+    /// Those set aside as unavailable.
     pub(crate) aside: Vec<SharedInvoker>,
-    /// Routes over the rest.
+    /// Routes over the rest; over all of them when there is no rest.
     pub(crate) routes: Arc<dyn Routes>,
     /// Why there is none, when the registry says so explicitly.
     pub(crate) forbidden: Option<Arc<str>>,
@@ -30,12 +32,8 @@ pub(crate) struct Published {
 }
 
 impl Published {
-    pub(crate) fn new(snapshot: Snapshot) -> Self {
-        let status = DirectoryStatus {
-            total: snapshot.all.len(),
-            valid: snapshot.all.len(),
-            ..DirectoryStatus::default()
-        };
+    pub(crate) fn new(snapshot: Snapshot, initialized: bool) -> Self {
+        let status = snapshot.status(None, initialized, 0);
         Self { snapshot: ArcSwap::from_pointee(snapshot), status: watch::Sender::new(status) }
     }
 
@@ -48,49 +46,52 @@ impl Published {
     }
 
     /// Swaps the snapshot in, then tells the status: who sees the status finds at least that snapshot.
+    ///
+    /// Both under the lock of the status, so that a writer that is still at work cannot open a closed directory again.
     pub(crate) fn publish(&self, snapshot: Snapshot, stale: Option<Arc<str>>, initialized: bool) {
-        let (total, aside) = (snapshot.all.len(), snapshot.aside.len());
-        let (forbidden, closed) = (snapshot.forbidden.is_some(), snapshot.closed);
-        self.snapshot.store(Arc::new(snapshot));
-        self.status.send_modify(|status| {
-            let generation = status.generation + 1;
-            *status = DirectoryStatus {
-                total,
-                valid: total - aside,
-                forbidden,
-                stale,
-                initialized,
-                closed,
-                generation,
-            };
+        self.status.send_if_modified(|status| {
+            if status.closed {
+                return false;
+            }
+            *status = snapshot.status(stale, initialized, status.generation + 1);
+            self.snapshot.store(Arc::new(snapshot));
+            true
         });
     }
 
     /// Changes only why the list is stale.
     pub(crate) fn set_stale(&self, stale: Option<Arc<str>>) {
         self.status.send_if_modified(|status| {
-            let changed = status.stale != stale;
-            status.stale = stale;
+            let changed = !status.closed && status.stale != stale;
+            if changed {
+                status.stale = stale;
+            }
             changed
         });
+    }
+
+    /// Lets the providers go, for good.
+    pub(crate) fn close(&self) {
+        let routes = Arc::clone(&self.snapshot.load().routes);
+        let closed =
+            Snapshot { all: Arc::from([]), aside: Vec::new(), routes, forbidden: None, closed: true };
+        self.publish(closed, None, true);
     }
 }
 
 impl Snapshot {
-    /// A snapshot of `all` with those that `is_aside` names left out of the routes; if that leaves none, all stay in.
-    pub(crate) fn bind(
-        all: Arc<[SharedInvoker]>,
-        chain: &dyn RouterChain,
-        is_aside: impl Fn(&SharedInvoker) -> bool,
-    ) -> Self {
-        let (aside, valid): (Vec<SharedInvoker>, Vec<SharedInvoker>) =
-            all.iter().cloned().partition(is_aside);
-        let (aside, valid) = if aside.is_empty() || valid.is_empty() {
-            (Vec::new(), Arc::clone(&all))
+    /// A snapshot of `all` with those in `aside` left out of the routes; if that leaves none, all stay in.
+    pub(crate) fn bind(all: Arc<[SharedInvoker]>, chain: &dyn RouterChain, aside: &Aside) -> Self {
+        if aside.is_empty() {
+            let routes = chain.bind(&all);
+            return Self { all, aside: Vec::new(), routes, forbidden: None, closed: false };
+        }
+        let (aside, valid): (Vec<_>, Vec<_>) = all.iter().cloned().partition(|one| aside.contains(one));
+        let routes = if aside.is_empty() || valid.is_empty() {
+            chain.bind(&all)
         } else {
-            (aside, Arc::from(valid))
+            chain.bind(&Arc::from(valid))
         };
-        let routes = chain.bind(&valid);
         Self { all, aside, routes, forbidden: None, closed: false }
     }
 
@@ -98,17 +99,38 @@ impl Snapshot {
     pub(crate) fn explain(&self, call: &Invocation) -> Explanation {
         let mut explanation = self.routes.explain(call);
         if !self.aside.is_empty() {
-            let decision = |one: &SharedInvoker| Decision {
-                address: one.url().address(),
-                kept: false,
-                reason: "not available: no open connection, or it asked for no more calls".to_owned(),
-            };
-            let step = ExplainedStep {
-                router: "connectivity".to_owned(),
-                decisions: self.aside.iter().map(decision).collect(),
-            };
-            explanation.steps.insert(0, step);
+            explanation.steps.insert(0, self.explain_aside());
         }
         explanation
+    }
+
+    fn explain_aside(&self) -> ExplainedStep {
+        let all = self.aside.len() == self.all.len();
+        let reason = if all {
+            "not available, but kept: no other provider is"
+        } else {
+            "not available: no open connection, or it asked for no more calls"
+        };
+        let decision = |one: &SharedInvoker| Decision {
+            address: one.url().address(),
+            kept: all,
+            reason: reason.to_owned(),
+        };
+        ExplainedStep {
+            router: "connectivity".to_owned(),
+            decisions: self.aside.iter().map(decision).collect(),
+        }
+    }
+
+    fn status(&self, stale: Option<Arc<str>>, initialized: bool, generation: u64) -> DirectoryStatus {
+        DirectoryStatus {
+            total: self.all.len(),
+            valid: self.all.len() - self.aside.len(),
+            forbidden: self.forbidden.is_some(),
+            stale,
+            initialized,
+            closed: self.closed,
+            generation,
+        }
     }
 }

@@ -1,17 +1,16 @@
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use dubhe_common::Url;
 use dubhe_core::directory::{Directory, DirectoryStatus};
 use dubhe_core::error::{ErrorCode, RpcError};
 use dubhe_core::invocation::Invocation;
-use dubhe_core::invoker::{SharedInvoker, same_invoker};
+use dubhe_core::invoker::SharedInvoker;
 use dubhe_core::load_balance::Candidates;
 use dubhe_core::router::{Explanation, RouterChain};
-use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
+use tracing::Instrument;
 
 use crate::connectivity::{Aside, Reports};
 use crate::snapshot::{Published, Snapshot};
@@ -22,8 +21,7 @@ use crate::snapshot::{Published, Snapshot};
 #[derive(Debug)]
 pub struct StaticDirectory {
     shared: Arc<Shared>,
-    writer: Mutex<Option<AbortHandle>>,
-    closed: AtomicBool,
+    writer: AbortHandle,
 }
 
 #[derive(Debug)]
@@ -37,29 +35,32 @@ impl StaticDirectory {
     /// A directory of `invokers`, called as `consumer` says. Called within a tokio runtime.
     pub fn new(consumer: Url, invokers: Vec<SharedInvoker>, chain: Arc<dyn RouterChain>) -> Arc<Self> {
         let all: Arc<[SharedInvoker]> = invokers.into();
+        // Before the first binding, so that no change in between is missed.
+        let rules = chain.changes();
+        let first = Snapshot::bind(Arc::clone(&all), &*chain, &Aside::default());
         let shared = Arc::new(Shared {
             consumer,
-            published: Published::new(Snapshot::bind(Arc::clone(&all), &*chain, |_| false)),
+            published: Published::new(first, true),
             reports: Reports::default(),
         });
-        let task = tokio::spawn(watch_over(Arc::clone(&shared), all, chain));
-        Arc::new(Self {
-            shared,
-            writer: Mutex::new(Some(task.abort_handle())),
-            closed: AtomicBool::new(false),
-        })
+        let span = tracing::info_span!("directory", rpc.service = %shared.consumer.service_key());
+        let task = tokio::spawn(watch_over(Arc::clone(&shared), all, chain, rules).instrument(span));
+        Arc::new(Self { shared, writer: task.abort_handle() })
     }
 
-    fn stop_writer(&self) {
-        if let Some(task) = self.writer.lock().take() {
-            task.abort();
-        }
+    fn stop(&self) {
+        self.writer.abort();
+        self.shared.published.close();
     }
 }
 
-async fn watch_over(shared: Arc<Shared>, all: Arc<[SharedInvoker]>, chain: Arc<dyn RouterChain>) {
+async fn watch_over(
+    shared: Arc<Shared>,
+    all: Arc<[SharedInvoker]>,
+    chain: Arc<dyn RouterChain>,
+    mut rules: watch::Receiver<u64>,
+) {
     let mut aside = Aside::default();
-    let mut rules = chain.changes();
     let mut rules_live = true;
     loop {
         let recheck = aside.next_due();
@@ -68,13 +69,11 @@ async fn watch_over(shared: Arc<Shared>, all: Arc<[SharedInvoker]>, chain: Arc<d
                 rules_live = change.is_ok();
                 rules_live
             }
-            () = shared.reports.reported() => {
-                aside.accept(&shared.reports, |one| all.iter().any(|other| same_invoker(one, other)))
-            }
+            () = shared.reports.reported() => aside.accept(&shared.reports, &all),
             () = tokio::time::sleep_until(recheck.unwrap_or_else(tokio::time::Instant::now)), if recheck.is_some() => aside.recheck(),
         };
         if changed {
-            let snapshot = Snapshot::bind(Arc::clone(&all), &*chain, |one| aside.contains(one));
+            let snapshot = Snapshot::bind(Arc::clone(&all), &*chain, &aside);
             shared.published.publish(snapshot, None, true);
         }
     }
@@ -126,19 +125,12 @@ impl Directory for StaticDirectory {
     }
 
     async fn close(&self) {
-        if self.closed.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        self.stop_writer();
-        let routes = Arc::clone(&self.shared.published.load().routes);
-        let closed =
-            Snapshot { all: Arc::from([]), aside: Vec::new(), routes, forbidden: None, closed: true };
-        self.shared.published.publish(closed, None, true);
+        self.stop();
     }
 }
 
 impl Drop for StaticDirectory {
     fn drop(&mut self) {
-        self.stop_writer();
+        self.stop();
     }
 }
