@@ -99,11 +99,15 @@ fn missing_packages(tools: &[Tool], is_here: impl Fn(Tool) -> bool) -> Vec<&'sta
     packages
 }
 
-/// Whether `PATH`, or the folders where Debian keeps programs for root, has it.
 fn program(name: &str) -> bool {
+    find(name).is_some()
+}
+
+/// A program of `PATH`, or of the folders where Debian keeps what only root needs.
+pub(crate) fn find(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders = env::split_paths(&path).chain(["/usr/sbin", "/sbin"].map(PathBuf::from));
-    folders.map(|folder| folder.join(name)).any(|file| file.is_file())
+    folders.map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
 #[cfg(test)]

@@ -79,7 +79,9 @@ fn unshare() -> Result<Command> {
 }
 
 fn ip(arguments: &str) -> Result<()> {
-    workspace::run(Command::new("ip").args(arguments.split(' '))).context("setting up the network of the run")
+    let program = tools::find("ip").context("ip is missing: apt-get install iproute2")?;
+    workspace::run(Command::new(program).args(arguments.split(' ')))
+        .context("setting up the network of the run")
 }
 
 /// Lets `path` show `content`, in this mount namespace only.
