@@ -12,7 +12,7 @@
 //! | --- | --- | --- |
 //! | `Provider` | `provider --registry URL --port N --name NAME [--host IP]` | `READY provider NAME PID PORT`, at the end `STOPPED` |
 //! | `Consumer` | `consumer --registry URL` | `READY consumer VERSION PID`, then `{"case":"typed/string","ok":true,"detail":""}` for each case; exit status 0 if all held, 1 if not, 2 if it could not start |
-//! | `LoadConsumer` | `load --registry URL [--rate N] [--retries N]` | `READY load VERSION PID`, each second `{"second":3,"ok":50,"failed":0,"by":{"A#12":50},"errors":{}}`, at the end one with `"done":true` |
+//! | `LoadConsumer` | `load --registry URL [--rate N] [--retries N] [--timeout MS]` | `READY load VERSION PID`, each second `{"second":3,"ok":50,"failed":0,"by":{"A#12":50},"errors":{}}`, at the end one with `"done":true` |
 //! | `Rules` | none: rules are put by the Java client | `READY rules VERSION PID`, `DONE ...` or `FAILED ...` for each command |
 //!
 //! - `URL` is `zookeeper://192.0.2.10:2181`.

@@ -23,6 +23,10 @@ const CASE: Duration = Duration::from_secs(60);
 /// minute.
 const CHANGE: Duration = Duration::from_secs(90);
 
+/// Time-out of the calls under load, in milliseconds: a machine that starts a Java process beside them may stall for
+/// some seconds, which is no fault of the peers.
+const LOAD_TIMEOUT: &str = "10000";
+
 /// The interface that load calls and rules name.
 const SERVICE: &str = "dev.dubhe.interop.api.EchoService";
 
@@ -170,6 +174,7 @@ impl Stage {
         let name = self.name(&format!("load-consumer-retries-{retries}"));
         let mut command = self.consumer.command(Role::Load, &name)?;
         command.args(["--registry", registry, "--rate", "50", "--retries", retries]);
+        command.args(["--timeout", LOAD_TIMEOUT]);
         if let Peer::Java(_) = self.consumer {
             // Java 2.7 and 3.1 look after a lost connection once per heartbeat interval, by default each minute.
             command.args(["--param", "heartbeat=3000"]);
