@@ -348,3 +348,6 @@ fn merge(entries: &mut BTreeMap<String, String>, key: &str, change: &Change) {
     texts.retain(|text| !text.contains(char::is_whitespace));
     entries.insert(key.to_owned(), texts.join(" "));
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,9 +10,9 @@ use dubhe_common::{Url, keys};
 use dubhe_core::observation::{Observation, Stamp};
 use dubhe_core::registry::{Category, ServiceView};
 use dubhe_core::tree::{Children, Tree};
-use futures::StreamExt;
 use futures::future::{AbortHandle, Abortable, Aborted};
 use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -110,6 +110,18 @@ impl Follower {
             _ => follower.follow_all(),
         }
         follower
+    }
+
+    /// Takes in what the tree knows already, so that a subscription to it does not depend on the store's health.
+    pub(crate) fn catch_up(&mut self) {
+        while let Some(Some(next)) = self.watches.next().now_or_never() {
+            if let Ok((node, watch, alive)) = next {
+                self.take(node, watch, alive);
+            }
+        }
+        if self.due.is_some_and(|due| due <= Instant::now()) {
+            self.publish();
+        }
     }
 
     /// Runs until the subscription is dropped, the registry is closed or the tree ends its watches.

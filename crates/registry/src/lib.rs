@@ -50,6 +50,7 @@ pub mod registered_url;
 mod cache_file;
 pub use cache_file::CacheFile;
 
+mod first_view;
 mod follower;
 mod listing;
 mod pace;

@@ -61,14 +61,14 @@ impl Paths {
     }
 }
 
-/// The categories that a subscription's URL asks for, each once.
+/// The categories that a subscription's URL asks for, each once; a registry has no others than [`ALL`].
 pub(crate) fn categories(url: &Url) -> Vec<&str> {
     let wanted = url.category();
     if list_items(wanted).any(|item| item == keys::ANY) {
         return ALL.to_vec();
     }
     let mut categories: Vec<&str> = Vec::new();
-    for item in list_items(wanted).filter(|item| !item.contains('/')) {
+    for item in list_items(wanted).filter(|item| ALL.contains(item)) {
         if !categories.contains(&item) {
             categories.push(item);
         }

@@ -164,9 +164,9 @@ fn url_to_registry(consumer: &Url) -> Url {
 
 fn full_provider(provider: &Url, dialect: Dialect) -> Url {
     provider.retain_params(|name, _| {
-        let dropped = name.starts_with(keys::HIDDEN_PREFIX) || LOCAL.contains(&name);
-        let dropped_33 = name.starts_with("triple.") || LOCAL_33.contains(&name);
-        !dropped && !(dialect == Dialect::Dubbo33 && dropped_33)
+        let local = name.starts_with(keys::HIDDEN_PREFIX) || LOCAL.contains(&name);
+        let local_33 = name.starts_with("triple.") || LOCAL_33.contains(&name);
+        !local && (dialect != Dialect::Dubbo33 || !local_33)
     })
 }
 

@@ -16,7 +16,7 @@ use futures::future::join_all;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 use tracing::Instrument;
 
 use crate::cache_file::{CacheFile, Recorder};
@@ -29,8 +29,6 @@ use crate::shared_trees::TreeLease;
 /// How long after its opening a registry is waited for by those who can do without it (`check=false`, addresses in
 /// the cache file). Later they do not wait at all. Origin: ours; Dubbo blocks for the whole `timeout`.
 const CONNECT_GRACE: Duration = Duration::from_secs(3);
-/// When a subscription that gets no answer asks whether it is refused. Origin: ours.
-const PROBE_AFTER: Duration = Duration::from_secs(1);
 
 /// Dubbo's interface-level registry on a tree of nodes.
 ///
@@ -50,18 +48,18 @@ const PROBE_AFTER: Duration = Duration::from_secs(1);
 /// | `file`, `file.cache`, `save.file` | see [`CacheFile`] | the cache file |
 /// | `enable-empty-protection` | false | whether an empty list leaves the cache file alone |
 pub struct TreeRegistry {
-    url: Url,
-    address: Arc<str>,
-    paths: Paths,
-    tree: Arc<dyn Tree>,
-    session: watch::Receiver<SessionState>,
+    pub(crate) url: Url,
+    pub(crate) address: Arc<str>,
+    pub(crate) paths: Paths,
+    pub(crate) tree: Arc<dyn Tree>,
+    pub(crate) session: watch::Receiver<SessionState>,
     /// Taken by `close`, under a lock that later closers wait for.
     lease: tokio::sync::Mutex<Option<TreeLease>>,
-    closed: watch::Sender<bool>,
-    urls: UrlFactory,
+    pub(crate) closed: watch::Sender<bool>,
+    pub(crate) urls: UrlFactory,
     registered: Mutex<HashMap<String, Url>>,
-    cache: Option<Arc<CacheFile>>,
-    timeout: Duration,
+    pub(crate) cache: Option<Arc<CacheFile>>,
+    pub(crate) timeout: Duration,
     opened: Instant,
     /// Held by every live subscription's task, to count them.
     subscriptions: Arc<()>,
@@ -113,7 +111,7 @@ impl TreeRegistry {
     }
 
     /// Whether trouble with the registry is an error for an operation on `url`.
-    fn checks(&self, url: &Url) -> bool {
+    pub(crate) fn checks(&self, url: &Url) -> bool {
         self.url.bool_param(keys::CHECK, true) && url.bool_param(keys::CHECK, true)
     }
 
@@ -137,7 +135,7 @@ impl TreeRegistry {
     }
 
     /// Whether the session is alive. One that is still being opened is waited for within the grace time.
-    async fn connected_in_grace(&self) -> bool {
+    pub(crate) async fn connected_in_grace(&self) -> bool {
         let mut session = self.session.clone();
         let decided = session.wait_for(|state| *state != SessionState::Connecting);
         // Out of time, or decided: what counts is the state.
@@ -153,92 +151,6 @@ impl TreeRegistry {
             settled = self.tree.settled(path, self.timeout) => settled.map(|()| true),
             _ = session.wait_for(|state| !matches!(state, SessionState::Connected { .. })) => Ok(false),
         }
-    }
-
-    /// Waits for the first view of a subscription; what may stand in for it is put into `sender`.
-    async fn first_view(
-        &self,
-        url: &Url,
-        reader: &Reader,
-        sender: &watch::Sender<Arc<ServiceView>>,
-    ) -> Result<(), TreeError> {
-        let deadline = Instant::now() + self.timeout;
-        let mut view = sender.subscribe();
-        let trouble = match self.view_or_refusal(url, &mut view).await {
-            Ok(()) => return Ok(()),
-            Err(refusal @ (TreeError::Denied { .. } | TreeError::Invalid(_))) => refusal,
-            Err(trouble) => {
-                if let Some(cached) = self.cached_view(url, reader, &trouble).await {
-                    replace_if_blank(sender, cached);
-                    return Ok(());
-                }
-                trouble
-            }
-        };
-        if !self.checks(url) {
-            replace_if_blank(
-                sender,
-                ServiceView { trouble: Some(trouble.to_string().into()), ..Default::default() },
-            );
-            return Ok(());
-        }
-        match trouble {
-            TreeError::Unreachable { .. }
-                if timeout_at(deadline, view.changed()).await.is_ok_and(|seen| seen.is_ok()) =>
-            {
-                Ok(())
-            }
-            trouble => Err(trouble),
-        }
-    }
-
-    /// Waits for the first view while there is hope: all of `timeout` when the session is alive, else the grace time.
-    async fn view_or_refusal(
-        &self,
-        url: &Url,
-        view: &mut watch::Receiver<Arc<ServiceView>>,
-    ) -> Result<(), TreeError> {
-        let answer = async {
-            if !self.connected_in_grace().await {
-                return Err(self.unreachable("there is no session".to_owned()));
-            }
-            tokio::time::sleep(PROBE_AFTER).await;
-            if let Ok(name) = Paths::name(url)
-                && !paths::is_wildcard(url)
-                && let Some(category) = paths::categories(url).first()
-                && let Err(refusal @ (TreeError::Denied { .. } | TreeError::Invalid(_))) =
-                    self.tree.list(&self.paths.category(&name, category)).await
-            {
-                return Err(refusal);
-            }
-            let mut session = self.session.clone();
-            let lost = session.wait_for(|state| !matches!(state, SessionState::Connected { .. }));
-            Err(match timeout(self.timeout.saturating_sub(PROBE_AFTER), lost).await {
-                Ok(_) => self.unreachable("the session was lost".to_owned()),
-                Err(_) => self.unreachable(format!("no answer within {} ms", self.timeout.as_millis())),
-            })
-        };
-        tokio::select! {
-            biased;
-            seen = view.changed() => seen.map_err(|_| TreeError::Closed(self.address.to_string())),
-            refused = answer => refused,
-        }
-    }
-
-    fn unreachable(&self, reason: String) -> TreeError {
-        TreeError::Unreachable { address: self.address.to_string(), reason }
-    }
-
-    async fn cached_view(&self, url: &Url, reader: &Reader, trouble: &TreeError) -> Option<ServiceView> {
-        let cache = self.cache.as_ref().filter(|_| !paths::is_wildcard(url))?;
-        let view = cache.view(url, reader, &self.urls).await?;
-        tracing::warn!(
-            registry.addr = %self.address,
-            rpc.service = url.service_interface(),
-            error = %trouble,
-            "using addresses from the cache file"
-        );
-        Some(ServiceView { trouble: Some(trouble.to_string().into()), from_cache: true, ..view })
     }
 
     fn reader(&self, url: &Url) -> Reader {
@@ -322,7 +234,7 @@ impl Registry for TreeRegistry {
             .as_ref()
             .filter(|_| !paths::is_wildcard(url))
             .map(|cache| Recorder::new(cache, url, &self.url));
-        let follower = Follower::new(
+        let mut follower = Follower::new(
             Arc::clone(&self.tree),
             self.paths.clone(),
             url,
@@ -331,6 +243,7 @@ impl Registry for TreeRegistry {
             Arc::clone(&sender),
             recorder,
         );
+        follower.catch_up();
         let (closed, alive) = (self.closed.subscribe(), Arc::clone(&self.subscriptions));
         let span = tracing::debug_span!("subscription", rpc.service = url.service_interface());
         let task = tokio::spawn(
@@ -421,18 +334,6 @@ impl fmt::Debug for TreeRegistry {
 
 fn kind(url: &Url) -> NodeKind {
     if url.bool_param(keys::DYNAMIC, true) { NodeKind::Ephemeral } else { NodeKind::Persistent }
-}
-
-/// Puts a stand-in where no view has been published yet.
-fn replace_if_blank(sender: &watch::Sender<Arc<ServiceView>>, view: ServiceView) {
-    sender.send_if_modified(|current| {
-        let categories = [&current.configurators, &current.routers, &current.providers, &current.consumers];
-        let blank = categories.iter().all(|category| category.urls().is_none());
-        if blank {
-            *current = Arc::new(view);
-        }
-        blank
-    });
 }
 
 struct AbortOnDrop(AbortHandle);

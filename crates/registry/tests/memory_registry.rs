@@ -1,5 +1,7 @@
 //! The registry over the in-memory tree keeps the promises of `Registry`.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::sync::Arc;
 
 use async_trait::async_trait;

@@ -1,5 +1,7 @@
 //! The in-memory tree keeps the promises of `Tree`.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::sync::Arc;
 
 use async_trait::async_trait;

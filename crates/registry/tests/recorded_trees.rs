@@ -1,5 +1,7 @@
 //! Trees that real Dubbo wrote: our node names, paths and kinds are the same, byte for byte.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::collections::BTreeMap;
 
 use dubhe_common::{Url, encode, keys};

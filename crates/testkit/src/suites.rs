@@ -8,6 +8,8 @@
 //!
 //! Nothing here sleeps; what is waited for has [`PATIENCE`].
 
+#![allow(clippy::unwrap_used, reason = "a suite is test code: it fails by panicking")]
+
 use std::sync::Arc;
 use std::time::Duration;
 
