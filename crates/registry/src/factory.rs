@@ -4,22 +4,23 @@ use std::sync::Arc;
 
 use dubhe_common::Url;
 use dubhe_core::registry::{Registry, RegistryError, RegistryFactory};
+use dubhe_core::tree::TreeFactory;
 
 use crate::shared_trees::SharedTrees;
 use crate::tree_registry::TreeRegistry;
 
-/// Opens a [`TreeRegistry`] for every address whose protocol has a [`TreeFactory`](dubhe_core::tree::TreeFactory).
+/// Opens a [`TreeRegistry`] for every address whose protocol has a [`TreeFactory`].
 ///
 /// A value that an application holds; registries of one address share one session, also with whoever else leases it
 /// from the same [`SharedTrees`].
 ///
 /// ```
 /// use std::sync::Arc;
-/// use dubhe_registry::{MEMORY, MemoryStore, MemoryTreeFactory, SharedTrees, TreeRegistryFactory};
+/// use dubhe_registry::{MEMORY, MemoryStore, MemoryTreeFactory, TreeRegistryFactory};
 ///
 /// let memory = MemoryTreeFactory::new(MemoryStore::new());
-/// let factory = TreeRegistryFactory::new(Arc::new(SharedTrees::new().with(MEMORY, Arc::new(memory))));
-/// # let _ = factory;
+/// let factory = TreeRegistryFactory::new().with(MEMORY, Arc::new(memory));
+/// assert_eq!(factory.trees().protocols(), ["memory"]);
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct TreeRegistryFactory {
@@ -27,9 +28,21 @@ pub struct TreeRegistryFactory {
 }
 
 impl TreeRegistryFactory {
-    /// Over these sessions.
-    pub fn new(trees: Arc<SharedTrees>) -> Self {
+    /// Without any kind of tree.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Over sessions that others lease as well.
+    pub fn over(trees: Arc<SharedTrees>) -> Self {
         Self { trees }
+    }
+
+    /// With the factory for addresses of a protocol; a later one of the same protocol replaces it.
+    #[must_use]
+    pub fn with(self, protocol: &str, factory: Arc<dyn TreeFactory>) -> Self {
+        self.trees.add(protocol, factory);
+        self
     }
 
     /// The sessions.

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 /// parameters of the first to open it prevail.
 #[derive(Default)]
 pub struct SharedTrees {
-    factories: HashMap<String, Arc<dyn TreeFactory>>,
+    factories: Mutex<HashMap<String, Arc<dyn TreeFactory>>>,
     open: Mutex<HashMap<String, Weak<Held>>>,
 }
 
@@ -33,16 +33,21 @@ impl SharedTrees {
         Self::default()
     }
 
-    /// Adds the factory for addresses of a protocol; a later one of the same protocol replaces it.
+    /// With the factory for addresses of a protocol; a later one of the same protocol replaces it.
     #[must_use]
-    pub fn with(mut self, protocol: &str, factory: Arc<dyn TreeFactory>) -> Self {
-        self.factories.insert(protocol.to_owned(), factory);
+    pub fn with(self, protocol: &str, factory: Arc<dyn TreeFactory>) -> Self {
+        self.add(protocol, factory);
         self
     }
 
+    /// As [`SharedTrees::with`]; trees that are open stay as they are.
+    pub fn add(&self, protocol: &str, factory: Arc<dyn TreeFactory>) {
+        self.factories.lock().insert(protocol.to_owned(), factory);
+    }
+
     /// The protocols there are factories for, sorted.
-    pub fn protocols(&self) -> Vec<&str> {
-        let mut protocols: Vec<&str> = self.factories.keys().map(String::as_str).collect();
+    pub fn protocols(&self) -> Vec<String> {
+        let mut protocols: Vec<String> = self.factories.lock().keys().cloned().collect();
         protocols.sort_unstable();
         protocols
     }
@@ -54,7 +59,8 @@ impl SharedTrees {
     /// No factory for the protocol, or the factory's own.
     pub fn lease(&self, url: &Url) -> Result<TreeLease, TreeError> {
         let url = real(url);
-        let factory = self.factories.get(url.protocol()).ok_or_else(|| {
+        let factory = self.factories.lock().get(url.protocol()).cloned();
+        let factory = factory.ok_or_else(|| {
             TreeError::Invalid(format!(
                 "no registry of protocol `{}` for {}: there are {}",
                 url.protocol(),

@@ -12,7 +12,7 @@ use support::{consumer, provider, url};
 
 fn factory(store: &MemoryStore) -> TreeRegistryFactory {
     let memory = MemoryTreeFactory::new(store.clone());
-    TreeRegistryFactory::new(Arc::new(SharedTrees::new().with(MEMORY, Arc::new(memory))))
+    TreeRegistryFactory::new().with(MEMORY, Arc::new(memory))
 }
 
 #[tokio::test]
@@ -54,7 +54,7 @@ async fn an_address_opened_again_after_the_last_close_is_a_new_session() {
 async fn addresses_have_stores_of_their_own_when_asked_for() {
     let memory = Arc::new(MemoryTreeFactory::per_address());
     let factory =
-        TreeRegistryFactory::new(Arc::new(SharedTrees::new().with(MEMORY, Arc::clone(&memory) as _)));
+        TreeRegistryFactory::over(Arc::new(SharedTrees::new().with(MEMORY, Arc::clone(&memory) as _)));
     let (a, b) = (factory.open(&url("memory://a")).unwrap(), factory.open(&url("memory://b")).unwrap());
     a.register(&provider(1)).await.unwrap();
     assert!(b.lookup(&consumer("")).await.unwrap().is_empty());
