@@ -51,7 +51,8 @@ impl FailfastInvoker {
             Err(error) if error.is_business() => Err(error),
             Err(error) => {
                 let attempts = vec![messages::attempt(&provider.url().address(), &error)];
-                Err(messages::failfast(&**self.selection.directory(), &call, attempts, error))
+                let balancer = self.selection.balancer_name(&candidates, &call);
+                Err(messages::failfast(&**self.selection.directory(), &call, balancer, attempts, error))
             }
         }
     }

@@ -5,17 +5,19 @@ use dubhe_common::{Url, defaults, keys};
 use dubhe_core::BoxFuture;
 use dubhe_core::cluster::Cluster;
 use dubhe_core::directory::Directory;
-use dubhe_core::error::{Attempt, ErrorCode, RpcError};
+use dubhe_core::error::RpcError;
 use dubhe_core::extension::Extensions;
 use dubhe_core::invocation::Invocation;
 use dubhe_core::invoker::{Invoker, SharedInvoker};
 use dubhe_core::load_balance::LoadBalance;
 use dubhe_core::response::Response;
+use dubhe_core::value::Value;
 
-use crate::messages;
+use crate::messages::{self, Ended};
 use crate::selection::Selection;
 
-/// Tries other providers when one fails: `retries` (2, from the consumer, per method) times more.
+/// Tries other providers when one fails: `retries` (2, from the consumer, per method) times more. A number in the call's attachment
+/// `retries` takes its place for that call and is not sent.
 ///
 /// Tried again are network failures, timeouts, limits and unclassified refusals ([`RpcError::is_retryable`]); never what the service
 /// itself threw, and never past the call's deadline. The list is read again before each attempt. The final error has the last one's
@@ -47,8 +49,17 @@ struct FailoverInvoker {
     selection: Selection,
 }
 
+/// A first attempt that failed.
+struct Failed {
+    provider: SharedInvoker,
+    error: RpcError,
+    /// How many candidates there were.
+    listed: usize,
+}
+
 impl FailoverInvoker {
-    async fn run(&self, call: Invocation) -> Result<Response, RpcError> {
+    async fn run(&self, mut call: Invocation) -> Result<Response, RpcError> {
+        let retries = take_retries(&mut call);
         // The first attempt stands apart: a call that succeeds at once keeps no books.
         let candidates = self.selection.candidates(&call)?;
         let provider = self.selection.select(&candidates, &call, &[])?;
@@ -59,26 +70,32 @@ impl FailoverInvoker {
         };
         let listed = candidates.len();
         drop(candidates);
-        self.run_again(call, provider, error, listed).await
+        self.run_again(call, retries, Failed { provider, error, listed }).await
     }
 
     #[cold]
     fn run_again(
         &self,
         call: Invocation,
-        provider: SharedInvoker,
-        error: RpcError,
-        listed: usize,
+        retries: Option<i64>,
+        first: Failed,
     ) -> BoxFuture<'_, Result<Response, RpcError>> {
         Box::pin(async move {
             let directory = self.selection.directory();
-            let attempts_allowed = self.attempts(&call);
-            let mut attempts = vec![messages::attempt(&provider.url().address(), &error)];
+            let attempts_allowed = self.attempts(&call, retries);
+            let Failed { provider, error: mut last, mut listed } = first;
+            let mut attempts = vec![messages::attempt(&provider.url().address(), &last)];
             let mut tried = vec![provider];
-            let (mut last, mut listed) = (error, listed);
             while attempts.len() < attempts_allowed {
                 if call.deadline().is_some_and(|deadline| deadline <= Instant::now()) {
-                    return Err(out_of_time(&call, attempts, last));
+                    return Err(messages::tried(
+                        &**directory,
+                        &call,
+                        attempts,
+                        listed,
+                        Ended::OutOfTime,
+                        last,
+                    ));
                 }
                 let next = self.selection.candidates(&call).and_then(|candidates| {
                     listed = candidates.len();
@@ -86,7 +103,7 @@ impl FailoverInvoker {
                 });
                 let provider = match next {
                     Ok(provider) => provider,
-                    Err(error) => return Err(error.with_attempts(attempts).with_source(last)),
+                    Err(error) => return Err(messages::none_left(error, attempts, last)),
                 };
                 match provider.invoke(call.clone()).await {
                     Ok(response) => {
@@ -105,17 +122,22 @@ impl FailoverInvoker {
                         tried.push(provider);
                         last = error;
                     }
-                    Err(error) => return Err(error.with_attempts(attempts)),
+                    Err(error) => {
+                        attempts.push(messages::attempt(&provider.url().address(), &error));
+                        return Err(error.with_attempts(attempts));
+                    }
                 }
             }
-            Err(messages::tried(&**directory, &call, attempts, listed, last))
+            Err(messages::tried(&**directory, &call, attempts, listed, Ended::Exhausted, last))
         })
     }
 
-    /// Attempts in all: `retries` of the consumer, then 1, at least 1.
-    fn attempts(&self, call: &Invocation) -> usize {
+    /// Attempts in all: `retries` of the call, else of the consumer, and one more; at least 1.
+    fn attempts(&self, call: &Invocation, retries: Option<i64>) -> usize {
         let consumer = self.selection.directory().consumer_url();
-        let retries = consumer.method_int(call.method_name(), keys::RETRIES, defaults::DEFAULT_RETRIES);
+        let retries = retries.unwrap_or_else(|| {
+            consumer.method_int(call.method_name(), keys::RETRIES, defaults::DEFAULT_RETRIES)
+        });
         usize::try_from(retries.saturating_add(1)).unwrap_or(1).max(1)
     }
 }
@@ -134,17 +156,14 @@ impl Invoker for FailoverInvoker {
     }
 }
 
-fn out_of_time(call: &Invocation, attempts: Vec<Attempt>, last: RpcError) -> RpcError {
-    RpcError::new(
-        ErrorCode::TimeoutTerminate,
-        format!(
-            "No time left for making the following call: {}, terminate directly, after {} attempts. Last error is: {}",
-            call.method_name(),
-            attempts.len(),
-            last.message()
-        ),
-    )
-    .with_delivery(last.delivery())
-    .with_attempts(attempts)
-    .with_source(last)
+/// Takes the attachment `retries` off the call, which sets the number for this call alone. Only a number counts (as in Dubbo): a text
+/// of that name is the user's own.
+fn take_retries(call: &mut Invocation) -> Option<i64> {
+    let retries = match call.attachments().get(keys::RETRIES)? {
+        Value::Int(number) => i64::from(*number),
+        Value::Long(number) => *number,
+        _ => return None,
+    };
+    call.attachments_mut().remove(keys::RETRIES);
+    Some(retries)
 }

@@ -5,6 +5,15 @@ use dubhe_core::directory::Directory;
 use dubhe_core::error::{Attempt, ErrorCode, RpcError};
 use dubhe_core::invocation::Invocation;
 
+/// Why no further attempt is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// All that are allowed were made.
+    Exhausted,
+    /// The call's deadline has come.
+    OutOfTime,
+}
+
 /// Routing left no provider: what was asked for, where, what the directory holds, and what to do.
 pub(crate) fn no_provider(directory: &dyn Directory, call: &Invocation) -> RpcError {
     let consumer = directory.consumer_url();
@@ -25,12 +34,13 @@ pub(crate) fn no_provider(directory: &dyn Directory, call: &Invocation) -> RpcEr
     )
 }
 
-/// All attempts failed: what was tried where, and the last error with its code.
+/// All attempts failed, or there is no time for more: what was tried where, and the last error with its code.
 pub(crate) fn tried(
     directory: &dyn Directory,
     call: &Invocation,
     attempts: Vec<Attempt>,
     listed: usize,
+    ended: Ended,
     last: RpcError,
 ) -> RpcError {
     let consumer = directory.consumer_url();
@@ -40,7 +50,7 @@ pub(crate) fn tried(
             addresses.push(&attempt.provider);
         }
     }
-    let text = format!(
+    let mut text = format!(
         "Failed to invoke the method {} in the service {}. Tried {} times of the providers [{}] ({}/{listed}) from the registry {} on \
          the consumer {} using the dubbo version {}. Last error is: {}",
         call.method_name(),
@@ -53,21 +63,36 @@ pub(crate) fn tried(
         defaults::DUBBO_VERSION,
         last.message(),
     );
+    if ended == Ended::OutOfTime {
+        text.push_str(" (No time left for another attempt.)");
+    }
     wrap(text, attempts, last)
+}
+
+/// No provider is left for a further attempt: says so, and how the attempts before it failed.
+pub(crate) fn none_left(error: RpcError, attempts: Vec<Attempt>, last: RpcError) -> RpcError {
+    let text = format!(
+        "{} (This was before another attempt, after {} failed. Last error is: {})",
+        error.message(),
+        attempts.len(),
+        last.message()
+    );
+    error.with_message(text).with_delivery(last.delivery()).with_attempts(attempts).with_source(last)
 }
 
 /// The only attempt failed.
 pub(crate) fn failfast(
     directory: &dyn Directory,
     call: &Invocation,
+    balancer: &str,
     attempts: Vec<Attempt>,
     last: RpcError,
 ) -> RpcError {
     let consumer = directory.consumer_url();
     let provider = attempts.first().map_or("?", |attempt| &attempt.provider).to_owned();
     let text = format!(
-        "Failfast invoke provider {provider} for service {} method {} on consumer {} use dubbo version {}, but no luck to perform the \
-         invocation. Last error is: {}",
+        "Failfast invoke providers {provider} {balancer} for service {} method {} on consumer {} use dubbo version {}, but no luck to perform \
+         the invocation. Last error is: {}",
         consumer.service_key(),
         call.method_name(),
         consumer.host(),

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use dubhe_common::{Url, defaults, keys};
 use dubhe_core::directory::Directory;
 use dubhe_core::error::{ErrorCode, RpcError};
 use dubhe_core::extension::Extensions;
 use dubhe_core::invocation::Invocation;
-use dubhe_core::invoker::{SharedInvoker, same_invoker};
+use dubhe_core::invoker::{Invoker, SharedInvoker, same_invoker};
 use dubhe_core::load_balance::{Candidates, LoadBalance};
 use parking_lot::Mutex;
 
@@ -18,12 +18,15 @@ use crate::messages;
 /// How many candidates a retry looks at when there are more. Origin: `dubbo.reselect.count` of Dubbo 3.1.
 pub const RESELECT_COUNT: usize = 10;
 
+/// Methods whose sticky provider is remembered at most: method names of generic calls come from callers.
+const MAX_STICKY: usize = 1_024;
+
 /// Picks providers for the attempts of one cluster invoker's calls.
 pub struct Selection {
     directory: Arc<dyn Directory>,
     balancers: Arc<Extensions<dyn LoadBalance>>,
-    /// The sticky provider of each method that is sticky.
-    sticky: Mutex<HashMap<Box<str>, SharedInvoker>>,
+    /// The sticky provider of each method that is sticky; not held, so that it goes when its directory lets it go.
+    sticky: Mutex<HashMap<Box<str>, Weak<dyn Invoker>>>,
 }
 
 /// What the URLs say about one method's calls to one list: read once per list.
@@ -56,6 +59,14 @@ impl Selection {
         Ok(candidates)
     }
 
+    /// The name of the balancer that picks for `call`.
+    pub(crate) fn balancer_name<'a>(&self, candidates: &'a Candidates, call: &Invocation) -> &'a str {
+        candidates
+            .invokers()
+            .first()
+            .map_or(defaults::DEFAULT_LOADBALANCE, |first| balancer_name(first.url(), call.method_name()))
+    }
+
     /// Picks a provider for the next attempt. `tried` are those of the earlier attempts, oldest first.
     pub fn select(
         &self,
@@ -80,12 +91,12 @@ impl Selection {
             return Ok(remembered);
         }
         let picked = self.pick(&**balancer, candidates, call, tried, policy.check_available)?;
-        self.sticky.lock().insert(method.into(), Arc::clone(&picked));
+        self.remember(method, &picked);
         Ok(picked)
     }
 
     fn policy(&self, provider: &Url, consumer: &Url, method: &str) -> Policy {
-        let name = provider.method_param(method, keys::LOADBALANCE).unwrap_or(defaults::DEFAULT_LOADBALANCE);
+        let name = balancer_name(provider, method);
         Policy {
             balancer: self.balancers.get(name).map_err(|unknown| {
                 format!("{unknown}: set `loadbalance` of {} to one of these", consumer.service_key())
@@ -103,14 +114,23 @@ impl Selection {
         tried: &[SharedInvoker],
         check_available: bool,
     ) -> Option<SharedInvoker> {
-        let mut sticky = self.sticky.lock();
-        let remembered = sticky.get(method)?;
-        if !contains(candidates.invokers(), remembered) {
-            sticky.remove(method);
+        let remembered = self.sticky.lock().get(method)?.upgrade()?;
+        if !contains(candidates.invokers(), &remembered) {
+            self.sticky.lock().remove(method);
             return None;
         }
-        let usable = !contains(tried, remembered) && (!check_available || remembered.is_available());
-        usable.then(|| Arc::clone(remembered))
+        let usable = !contains(tried, &remembered) && (!check_available || remembered.is_available());
+        usable.then_some(remembered)
+    }
+
+    fn remember(&self, method: &str, picked: &SharedInvoker) {
+        let mut sticky = self.sticky.lock();
+        let picked = Arc::downgrade(picked);
+        if let Some(known) = sticky.get_mut(method) {
+            *known = picked;
+        } else if sticky.len() < MAX_STICKY {
+            sticky.insert(method.into(), picked);
+        }
     }
 
     fn pick(
@@ -159,12 +179,15 @@ impl Selection {
             available
         };
         let fresh = |invoker: &SharedInvoker| !contains(tried, invoker) && usable(invoker);
-        let mut pool: Vec<SharedInvoker> = if invokers.len() <= RESELECT_COUNT {
-            invokers.iter().filter(|invoker| fresh(invoker)).cloned().collect()
-        } else {
-            let drawn = fastrand::choose_multiple(0..invokers.len(), RESELECT_COUNT);
-            drawn.into_iter().map(|at| &invokers[at]).filter(|invoker| fresh(invoker)).cloned().collect()
-        };
+        let drawn = draw(invokers.len(), RESELECT_COUNT + tried.len());
+        let mut pool: Vec<SharedInvoker> =
+            drawn.into_iter().map(|at| &invokers[at]).filter(|one| fresh(one)).cloned().collect();
+        if pool.is_empty() && invokers.len() > RESELECT_COUNT {
+            // The draw was unlucky: most are down. Looking further is better than trying one again.
+            let start = fastrand::usize(..invokers.len());
+            let (before, after) = invokers.split_at(start);
+            pool.extend(after.iter().chain(before).find(|one| fresh(one)).cloned());
+        }
         if pool.is_empty() {
             pool = self.least_tried(candidates, tried, check_available);
         }
@@ -201,8 +224,34 @@ impl fmt::Debug for Selection {
     }
 }
 
+fn balancer_name<'a>(provider: &'a Url, method: &str) -> &'a str {
+    provider.method_param(method, keys::LOADBALANCE).unwrap_or(defaults::DEFAULT_LOADBALANCE)
+}
+
 fn contains(list: &[SharedInvoker], one: &SharedInvoker) -> bool {
     list.iter().any(|other| same_invoker(one, other))
+}
+
+/// Up to `count` different positions below `len`, in the order of the list when that is all of them.
+///
+/// With as many more than wanted as were tried, enough untried ones are among them.
+fn draw(len: usize, count: usize) -> Vec<usize> {
+    if len <= count.saturating_mul(2) {
+        let mut all: Vec<usize> = (0..len).collect();
+        if len > count {
+            fastrand::shuffle(&mut all);
+            all.truncate(count);
+        }
+        return all;
+    }
+    let mut drawn = Vec::with_capacity(count);
+    while drawn.len() < count {
+        let at = fastrand::usize(..len);
+        if !drawn.contains(&at) {
+            drawn.push(at);
+        }
+    }
+    drawn
 }
 
 /// The candidate behind `one`, cyclic: the last resort, even if it is unavailable.

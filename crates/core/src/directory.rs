@@ -54,11 +54,11 @@ pub trait Directory: Send + Sync + Debug {
 pub struct DirectoryStatus {
     /// Providers in the list.
     pub total: usize,
-    /// Providers that are not set aside as unavailable or disabled.
+    /// Providers that are not set aside as unavailable. When it is 0, calls are offered all of them.
     pub valid: usize,
     /// The registry said explicitly that there is none, and empty protection is off.
     pub forbidden: bool,
-    /// The list is older than the registry's word: kept because of empty protection or of trouble with the registry.
+    /// Why the list is older than the registry's word: empty protection, addresses that cannot be used, or trouble with the registry.
     pub stale: Option<Arc<str>>,
     /// Whether a first word from the registry (or its cache) has come.
     pub initialized: bool,
