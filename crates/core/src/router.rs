@@ -102,7 +102,37 @@ pub trait RouterChain: Send + Sync + Debug {
     fn set_registry_rules(&self, rules: &[Url]) -> bool;
 
     /// Changes whenever rules changed for another reason than [`RouterChain::set_registry_rules`] (config centre, code): bind again.
-    fn changes(&self) -> watch::Receiver<u64>;
+    fn changes(&self) -> ChangeCount;
+}
+
+/// The count of changes of rules: [`RouterChain::changes`].
+pub type ChangeCount = watch::Receiver<u64>;
+
+/// Counts changes of rules for [`RouterChain::changes`], so that a chain needs no runtime of its own.
+#[derive(Debug)]
+pub struct Changes(watch::Sender<u64>);
+
+impl Changes {
+    /// No change yet.
+    pub fn new() -> Self {
+        Self(watch::Sender::new(0))
+    }
+
+    /// One more change.
+    pub fn record(&self) {
+        self.0.send_modify(|count| *count += 1);
+    }
+
+    /// The count from now on.
+    pub fn subscribe(&self) -> ChangeCount {
+        self.0.subscribe()
+    }
+}
+
+impl Default for Changes {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// A router chain bound to one provider list: immutable, shared by all calls until the next change.

@@ -3,9 +3,8 @@ use std::sync::Arc;
 
 use dubhe_common::{Url, keys};
 use dubhe_core::invoker::SharedInvoker;
-use dubhe_core::router::{Router, RouterChain, Routes, RuleRouter};
+use dubhe_core::router::{ChangeCount, Changes, Router, RouterChain, Routes, RuleRouter};
 use parking_lot::Mutex;
-use tokio::sync::watch;
 
 use crate::condition::Dialect;
 use crate::mock::MockSelector;
@@ -26,7 +25,7 @@ pub struct Chain {
     fail_fast: bool,
     dialect: Dialect,
     rules: Mutex<Rules>,
-    changes: watch::Sender<u64>,
+    changes: Changes,
 }
 
 #[derive(Clone, Debug)]
@@ -73,7 +72,7 @@ impl Chain {
     }
 
     fn changed(&self) {
-        self.changes.send_modify(|count| *count += 1);
+        self.changes.record();
     }
 }
 
@@ -95,7 +94,7 @@ impl RouterChain for Chain {
         self.rules.lock().registry.replace(rules, self.dialect)
     }
 
-    fn changes(&self) -> watch::Receiver<u64> {
+    fn changes(&self) -> ChangeCount {
         self.changes.subscribe()
     }
 }
@@ -180,7 +179,7 @@ impl ChainBuilder {
             fail_fast: self.fail_fast,
             dialect: self.dialect,
             rules: Mutex::default(),
-            changes: watch::Sender::new(0),
+            changes: Changes::new(),
             consumer: self.consumer,
         }
     }
