@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 
 use crate::totals::Totals;
-use crate::{interop, layers, tools, workspace};
+use crate::{interop, layers, outside, tools, workspace};
 
 /// How long the demo runs: two seconds for each of its scenes.
 const DEMO_SECONDS: &str = "10";
@@ -38,6 +38,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     note("cargo test", cargo_test(&mut totals));
     headline("check-layers");
     note("check-layers", layers::run());
+    headline("programs outside the workspace");
+    note("programs outside the workspace", outside::run());
     headline("demo");
     note("demo", demo());
     if !options.no_interop {

@@ -14,7 +14,7 @@ use dubhe_core::router::RouterChain;
 use dubhe_core::service::Service;
 use dubhe_proxy::{ServiceInterface, TypedClient};
 use dubhe_registry::MemoryStore;
-use dubhe_router::{ChainBuilder, ConditionRouter};
+use dubhe_router::{Chain, ConditionRouter};
 use parking_lot::Mutex;
 
 use crate::export::{Export, ExportedService};
@@ -88,7 +88,10 @@ impl Dubhe {
     }
 
     /// Offers a service, with the settings of its trait and of the configuration. The same as `service(..).export()`.
-    pub async fn export<S: Service + ServiceInterface>(&self, service: S) -> Result<ExportedService, RpcError> {
+    pub async fn export<S: Service + ServiceInterface>(
+        &self,
+        service: S,
+    ) -> Result<ExportedService, RpcError> {
         self.service(service).export().await
     }
 
@@ -192,22 +195,30 @@ impl Dubhe {
     }
 
     /// The router chain of one reference.
-    pub(crate) fn router_chain(&self, consumer: &Url, rules: &[ConditionRouter]) -> Result<Arc<dyn RouterChain>, RpcError> {
-        let mut chain = ChainBuilder::new(consumer.clone());
+    pub(crate) fn router_chain(
+        &self,
+        consumer: &Url,
+        rules: &[ConditionRouter],
+    ) -> Result<Arc<dyn RouterChain>, RpcError> {
+        let mut chain = Chain::builder(consumer.clone());
         for rule in rules {
             chain = chain.rule(rule.clone());
         }
         for router in &self.0.extensions.routers {
-            chain = chain.router(Arc::clone(router));
+            chain = chain.shared_router(Arc::clone(router));
         }
-        Ok(Arc::new(chain.build()))
+        Arc::new(chain.build())
     }
 
     /// Settings of the reference of `interface` in the configuration.
     pub(crate) fn configured_reference(&self, interface: &str) -> ReferenceConfig {
         let references = &self.0.config.references;
         let by_interface = |one: &&ReferenceConfig| one.interface.as_deref() == Some(interface);
-        references.get(interface).or_else(|| references.values().find(by_interface)).cloned().unwrap_or_default()
+        references
+            .get(interface)
+            .or_else(|| references.values().find(by_interface))
+            .cloned()
+            .unwrap_or_default()
     }
 
     /// Settings of the service `interface` in the configuration.
@@ -228,7 +239,11 @@ impl Dubhe {
             .collect();
         let Some(ids) = ids else {
             let all: Vec<_> = configured.into_iter().map(|(_, one)| one.clone()).collect();
-            return Ok(if all.is_empty() { vec![ProtocolConfig::dubbo(provider::DEFAULT_PORT)] } else { all });
+            return Ok(if all.is_empty() {
+                vec![ProtocolConfig::dubbo(provider::DEFAULT_PORT)]
+            } else {
+                all
+            });
         };
         list_items(ids)
             .map(|id| match configured.iter().find(|(known, _)| *known == id) {
@@ -319,14 +334,19 @@ impl DubheBuilder {
         let Self { mut config, mut extensions } = self;
         config.application.name = config.application.name.trim().to_owned();
         if config.application.name.is_empty() {
-            return Err(RpcError::new(ErrorCode::Unknown, "the application has no name: set `dubbo.application.name`"));
+            return Err(RpcError::new(
+                ErrorCode::Unknown,
+                "the application has no name: set `dubbo.application.name`",
+            ));
         }
         let registries = Registries::open(&config, &extensions)?;
         let target = registries.first_address();
-        let host = tokio::task::spawn_blocking(move || address::to_register(target.as_deref()))
-            .await
-            .map_err(|error| RpcError::new(ErrorCode::Unknown, format!("finding the own address failed: {error}")))?;
-        let balancers = std::mem::replace(&mut extensions.load_balances, extension::Extensions::new("loadbalance"));
+        let host =
+            tokio::task::spawn_blocking(move || address::to_register(target.as_deref())).await.map_err(
+                |error| RpcError::new(ErrorCode::Unknown, format!("finding the own address failed: {error}")),
+            )?;
+        let balancers =
+            std::mem::replace(&mut extensions.load_balances, extension::Extensions::new("loadbalance"));
         let protocols = std::mem::replace(&mut extensions.protocols, extension::Extensions::new("protocol"));
         Ok(Dubhe(Arc::new(Inner {
             config,

@@ -112,8 +112,14 @@ impl<'a> Export<'a> {
         let implementation = dubhe.protocols().get(name).map_err(|unknown| self.invalid(&unknown))?;
         let definition = Arc::clone(self.service.definition());
         let host = protocol.host.as_deref().unwrap_or_else(|| dubhe.host());
-        let url =
-            provider::url(dubhe.config(), protocol, &self.settings, &definition, host, implementation.default_port());
+        let url = provider::url(
+            dubhe.config(),
+            protocol,
+            &self.settings,
+            &definition,
+            host,
+            implementation.default_port(),
+        );
         let skeleton: SharedInvoker = Arc::new(Skeleton::new(url.clone(), Arc::clone(&self.service)));
         let invoker = filter::chain(&dubhe.extensions().filters(FilterSide::Provider), skeleton);
         let exporter = implementation.export(Exported { url, definition, invoker }).await?;
@@ -148,7 +154,9 @@ impl<'a> Export<'a> {
 
 impl std::fmt::Debug for Export<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Export").field("interface", self.service.definition().interface()).finish_non_exhaustive()
+        f.debug_struct("Export")
+            .field("interface", self.service.definition().interface())
+            .finish_non_exhaustive()
     }
 }
 

@@ -74,7 +74,8 @@ impl Invoker for Counted {
 
     fn invoke(&self, call: Invocation) -> BoxFuture<'_, Result<Response, RpcError>> {
         let Some(entered) = self.in_flight.enter() else {
-            let text = format!("the application is shutting down: the call of {} is not made", call.method_name());
+            let text =
+                format!("the application is shutting down: the call of {} is not made", call.method_name());
             return Box::pin(std::future::ready(Err(RpcError::new(ErrorCode::Unknown, text))));
         };
         let result = self.inner.invoke(call);

@@ -87,7 +87,8 @@ pub use dubhe_core::service::{MethodDefinition, Service, ServiceDefinition};
 pub use dubhe_core::value::{self, JavaType, Value, java};
 pub use dubhe_macros::{java_class, service};
 pub use dubhe_proxy::{
-    self as proxy, CallOptions, GenericService, ResponseAttachments, ServiceClient, ServiceInterface, TypedClient, context,
+    self as proxy, CallOptions, GenericService, ResponseAttachments, ServiceClient, ServiceInterface,
+    TypedClient, context,
 };
 pub use dubhe_registry::MemoryStore;
 pub use dubhe_router::ConditionRouter;

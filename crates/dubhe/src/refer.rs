@@ -133,7 +133,8 @@ impl<'a, C: TypedClient> Reference<'a, C> {
         settings.group = settings.group.or_else(|| declared(C::GROUP));
         settings.version = settings.version.or_else(|| declared(C::VERSION));
         let interface = C::INTERFACE.to_owned();
-        let setup = Setup { dubhe, interface, methods: C::METHODS, generic: false, settings, rules: Vec::new() };
+        let setup =
+            Setup { dubhe, interface, methods: C::METHODS, generic: false, settings, rules: Vec::new() };
         Self { setup, client: PhantomData }
     }
 
@@ -218,8 +219,14 @@ struct Referred {
 impl Setup<'_> {
     async fn refer(self) -> Result<Referred, RpcError> {
         let dubhe = self.dubhe;
-        let consumer =
-            consumer::url(dubhe.config(), &self.settings, &self.interface, self.methods, dubhe.host(), self.generic);
+        let consumer = consumer::url(
+            dubhe.config(),
+            &self.settings,
+            &self.interface,
+            self.methods,
+            dubhe.host(),
+            self.generic,
+        );
         let extensions = dubhe.extensions();
         let cluster_name = consumer.param_or(keys::CLUSTER, defaults::DEFAULT_CLUSTER);
         let cluster = extensions.clusters.get(cluster_name).map_err(|unknown| self.invalid(&unknown))?;
@@ -227,7 +234,7 @@ impl Setup<'_> {
         for name in consumer.params().filter(|(key, _)| is_balancer(key)).map(|(_, value)| value) {
             balancers.get(name).map_err(|unknown| self.invalid(&unknown))?;
         }
-        let chain = dubhe.router_chain(&consumer, &self.rules)?;
+        let chain = dubhe.router_chain(&consumer, &self.rules);
         let directory = match self.settings.url.as_deref().filter(|url| !url.trim().is_empty()) {
             Some(urls) => self.direct(&consumer, urls, chain)?,
             None => self.registered(&consumer, chain).await?,
@@ -246,7 +253,12 @@ impl Setup<'_> {
     }
 
     /// A fixed list of providers.
-    fn direct(&self, consumer: &Url, urls: &str, chain: Arc<dyn RouterChain>) -> Result<Arc<dyn Directory>, RpcError> {
+    fn direct(
+        &self,
+        consumer: &Url,
+        urls: &str,
+        chain: Arc<dyn RouterChain>,
+    ) -> Result<Arc<dyn Directory>, RpcError> {
         let extensions = self.dubhe.extensions();
         let filters = extensions.filters(FilterSide::Consumer);
         let mut invokers = Vec::new();
@@ -258,7 +270,8 @@ impl Setup<'_> {
             if provider.protocol().is_empty() {
                 provider = provider.with_protocol(keys::protocol::DUBBO);
             }
-            let protocol = self.dubhe.protocols().get(provider.protocol()).map_err(|unknown| self.invalid(&unknown))?;
+            let protocol =
+                self.dubhe.protocols().get(provider.protocol()).map_err(|unknown| self.invalid(&unknown))?;
             if provider.port() == 0 {
                 provider = provider.with_port(protocol.default_port());
             }
@@ -272,14 +285,20 @@ impl Setup<'_> {
     }
 
     /// The providers in the registry.
-    async fn registered(&self, consumer: &Url, chain: Arc<dyn RouterChain>) -> Result<Arc<dyn Directory>, RpcError> {
+    async fn registered(
+        &self,
+        consumer: &Url,
+        chain: Arc<dyn RouterChain>,
+    ) -> Result<Arc<dyn Directory>, RpcError> {
         let registry = self.registry()?;
         let for_registry = dubhe_common::registered::consumer_for_registry(consumer);
-        let register = self.settings.register.unwrap_or(true) && registry.url().bool_param(keys::REGISTER, true);
+        let register =
+            self.settings.register.unwrap_or(true) && registry.url().bool_param(keys::REGISTER, true);
         let parts = RegistryDirectoryParts {
             consumer: consumer.clone(),
             subscribe: dubhe_common::registered::consumer_to_subscribe(&for_registry),
-            register: register.then(|| dubhe_common::registered::consumer_to_register(&for_registry, registry.url())),
+            register: register
+                .then(|| dubhe_common::registered::consumer_to_register(&for_registry, registry.url())),
             protocols: Arc::clone(self.dubhe.protocols()),
             filters: self.dubhe.extensions().filters(FilterSide::Consumer),
             chain,
@@ -292,7 +311,8 @@ impl Setup<'_> {
     }
 
     fn registry(&self) -> Result<Arc<dyn Registry>, RpcError> {
-        let mut registries = self.dubhe.registries().chosen(self.settings.registry.as_deref(), keys::SUBSCRIBE)?;
+        let mut registries =
+            self.dubhe.registries().chosen(self.settings.registry.as_deref(), keys::SUBSCRIBE)?;
         match (registries.pop(), registries.len()) {
             (Some(registry), 0) => Ok(registry),
             (Some(_), more) => Err(self.invalid(&format!(
@@ -346,7 +366,10 @@ impl Setup<'_> {
     }
 
     fn invalid(&self, error: &dyn std::fmt::Display) -> RpcError {
-        RpcError::new(ErrorCode::Unknown, format!("the reference of {} cannot be made: {error}", self.interface))
+        RpcError::new(
+            ErrorCode::Unknown,
+            format!("the reference of {} cannot be made: {error}", self.interface),
+        )
     }
 }
 
@@ -354,4 +377,3 @@ impl Setup<'_> {
 fn is_balancer(key: &str) -> bool {
     key == keys::LOADBALANCE || key.rsplit_once('.').is_some_and(|(_, last)| last == keys::LOADBALANCE)
 }
-

@@ -28,7 +28,8 @@ impl Registries {
         for (id, registry) in single.chain(several) {
             for url in urls(registry, &config.application.name)? {
                 let registry = if extensions.registries.contains(url.protocol()) {
-                    let factory = extensions.registries.get(url.protocol()).map_err(|unknown| invalid(&unknown))?;
+                    let factory =
+                        extensions.registries.get(url.protocol()).map_err(|unknown| invalid(&unknown))?;
                     factory.open(&url)
                 } else {
                     extensions.trees.get(url.protocol()).map_err(|unknown| invalid(&unknown))?;
@@ -50,14 +51,19 @@ impl Registries {
             }
         }
         let chosen = self.0.iter().filter(|(id, registry)| {
-            wanted.as_ref().is_none_or(|wanted| wanted.contains(&id.as_str())) && registry.url().bool_param(key, true)
+            wanted.as_ref().is_none_or(|wanted| wanted.contains(&id.as_str()))
+                && registry.url().bool_param(key, true)
         });
         Ok(chosen.map(|(_, registry)| Arc::clone(registry)).collect())
     }
 
     /// `host:port` of the first one that is not in this process, to find the own address towards it.
     pub(crate) fn first_address(&self) -> Option<String> {
-        self.0.iter().map(|(_, registry)| registry.url()).find(|url| url.protocol() != MEMORY).map(Url::address)
+        self.0
+            .iter()
+            .map(|(_, registry)| registry.url())
+            .find(|url| url.protocol() != MEMORY)
+            .map(Url::address)
     }
 
     pub(crate) fn first(&self) -> Option<Arc<dyn Registry>> {
@@ -74,13 +80,16 @@ impl Registries {
 /// The URLs of one configured registry; none for `N/A`.
 fn urls(config: &RegistryConfig, application: &str) -> Result<Vec<Url>, RpcError> {
     if config.address.trim().is_empty() {
-        return Err(invalid(&"a registry has no address: set `dubbo.registry.address`, e.g. zookeeper://127.0.0.1:2181, or N/A"));
+        return Err(invalid(
+            &"a registry has no address: set `dubbo.registry.address`, e.g. zookeeper://127.0.0.1:2181, or N/A",
+        ));
     }
     let params: BTreeMap<String, String> = config.url_params();
     let port = config.port.unwrap_or(dubhe_common::defaults::DEFAULT_ZOOKEEPER_PORT);
-    let mut defaults = Url::builder(config.protocol.as_deref().unwrap_or(keys::protocol::ZOOKEEPER), "", port)
-        .param(keys::APPLICATION, application)
-        .params(params);
+    let mut defaults =
+        Url::builder(config.protocol.as_deref().unwrap_or(keys::protocol::ZOOKEEPER), "", port)
+            .param(keys::APPLICATION, application)
+            .params(params);
     if let Some(user) = &config.username {
         defaults = defaults.user(user);
     }

@@ -1,2 +1,0 @@
-//! To be written first thing.
-fn main() {}

@@ -1,0 +1,97 @@
+//! What users put in.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use dubhe::core::filter::{Filter, FilterSide};
+use dubhe::core::invocation::Invocation;
+use dubhe::core::invoker::{Invoker, SharedInvoker};
+use dubhe::core::load_balance::{Candidates, LoadBalance};
+use dubhe::core::router::Router;
+use dubhe::{BoxFuture, Response, Url};
+
+use crate::support::{Shop, ShopClient, World};
+
+#[derive(Debug)]
+struct Last;
+
+impl LoadBalance for Last {
+    fn name(&self) -> &str {
+        "last"
+    }
+
+    fn select<'a>(&self, candidates: &'a Candidates, _: &Invocation) -> Option<&'a SharedInvoker> {
+        candidates.invokers().iter().max_by_key(|one| one.url().port())
+    }
+}
+
+#[tokio::test]
+async fn a_balancer_under_a_new_name_is_used_where_it_is_named() {
+    let world = World::new();
+    let providers = [world.provider("a").await, world.provider("b").await, world.provider("c").await];
+    let highest = providers.iter().max_by_key(|one| one.port()).unwrap().address();
+    let mut builder = world.builder("consumer");
+    builder.extensions().load_balances.register("last", || Arc::new(Last)).unwrap();
+    let consumer = builder.start().await.unwrap();
+    let shop = consumer.reference::<ShopClient>().load_balance("last").connect().await.unwrap();
+    crate::support::until("all connected", || shop.directory().invokers().iter().all(|one| one.is_available())).await;
+    let name = providers.iter().find(|one| one.address() == highest).map(|one| one.application.config().application.name.clone());
+    for _ in 0..20 {
+        assert_eq!(Some(shop.client.who().await.unwrap()), name);
+    }
+}
+
+#[derive(Debug)]
+struct OnlyPort(u16);
+
+impl Router for OnlyPort {
+    fn name(&self) -> &str {
+        "only-port"
+    }
+
+    fn route<'a>(&self, input: &[&'a SharedInvoker], _: &Url, _: &Invocation) -> Vec<&'a SharedInvoker> {
+        input.iter().copied().filter(|one| one.url().port() == self.0).collect()
+    }
+}
+
+#[tokio::test]
+async fn a_router_of_the_user_is_obeyed_and_explained() {
+    let world = World::new();
+    let a = world.provider("a").await;
+    let _b = world.provider("b").await;
+    let mut builder = world.builder("consumer");
+    builder.extensions().routers.push(Arc::new(OnlyPort(a.port())));
+    let consumer = builder.start().await.unwrap();
+    let shop = consumer.reference::<ShopClient>().connect().await.unwrap();
+    for _ in 0..20 {
+        assert_eq!(shop.client.who().await.unwrap(), "a");
+    }
+    assert!(shop.explain("who").to_string().contains("only-port"));
+}
+
+#[derive(Debug, Default)]
+struct Counting(AtomicUsize);
+
+impl Filter for Counting {
+    fn invoke<'a>(&'a self, next: &'a dyn Invoker, call: Invocation) -> BoxFuture<'a, dubhe::Result<Response>> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        next.invoke(call)
+    }
+}
+
+#[tokio::test]
+async fn filters_see_the_logical_call_once_and_each_attempt() {
+    let world = World::new();
+    let _a = world.provider("a").await;
+    let (logical, attempts) = (Arc::new(Counting::default()), Arc::new(Counting::default()));
+    let mut builder = world.builder("consumer");
+    builder.extensions().filters.push((FilterSide::Cluster, Arc::clone(&logical) as Arc<dyn Filter>));
+    builder.extensions().filters.push((FilterSide::Consumer, Arc::clone(&attempts) as Arc<dyn Filter>));
+    let consumer = builder.start().await.unwrap();
+    let shop = consumer.reference::<ShopClient>().retries(2).param("wait.timeout", 30).get().await.unwrap();
+    let error = shop.wait().await.unwrap_err();
+    assert!(error.is_timeout(), "{error:?}");
+    assert_eq!(logical.0.load(Ordering::SeqCst), 1);
+    assert_eq!(attempts.0.load(Ordering::SeqCst), 3);
+    assert_eq!(error.attempts().len(), 3, "{error:?}");
+}

@@ -1,0 +1,20 @@
+//! `bench-report`: the figures of the README, measured on this machine.
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::{tools, workspace};
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {}
+
+/// Builds the report program with optimisation and runs it: a table on standard output, and `target/bench-report.json`.
+pub(crate) fn run(_: &Options) -> Result<()> {
+    tools::ensure(&tools::FOR_TESTS)?;
+    let target = workspace::target().join("bench-report.json");
+    let mut report = workspace::cargo();
+    report
+        .args(["run", "--quiet", "--release", "--package", "dubhe-benches", "--bin", "report", "--"])
+        .arg(target);
+    workspace::run(&mut report)
+}
