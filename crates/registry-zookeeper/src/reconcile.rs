@@ -19,7 +19,7 @@ use crate::store::request_size;
 const IN_FLIGHT: usize = 256;
 
 /// Failures in a row after which a large request is taken to be what the server cuts the connection for.
-const TELLING: u32 = 2;
+const TELLING: u32 = 3;
 
 /// A request below this length is no suspect.
 const LARGE: usize = 64 * 1024;

@@ -225,3 +225,48 @@ async fn farewell(mut states: StateWatcher) {
         tracing::debug!("session did not end in time, it will time out");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use dubhe_common::Url;
+    use dubhe_core::tree::{NodeKind, Tree};
+    use dubhe_testkit::{BreakableProxy, ZooKeeper};
+    use tokio::runtime::Builder;
+
+    use super::*;
+    use crate::tree::ZookeeperTree;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    /// C106
+    #[tokio::test]
+    async fn a_client_whose_task_has_died_is_noticed_and_replaced() {
+        let server = ZooKeeper::builder().tick(Duration::from_millis(200)).start().await.unwrap();
+        let proxy = BreakableProxy::start(server.address()).await.unwrap();
+        let url = format!("zookeeper://{}?session=2000", proxy.address());
+        let settings = Settings::from_url(&Url::parse(&url).unwrap()).unwrap();
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        *settings.doomed.lock() = Some(runtime.handle().clone());
+        let tree = ZookeeperTree::open(settings).unwrap();
+        tree.ensure("/p/own", Bytes::new(), NodeKind::Ephemeral);
+        tree.settled("/p/own", LONG).await.unwrap();
+        let mut watched = tree.children("/p", false);
+        timeout(LONG, watched.wait_for(|one| one.known.is_some())).await.unwrap().unwrap();
+
+        // The client's task ends as if it had panicked: no state event, no answer, a dead socket.
+        runtime.shutdown_background();
+        let mut session = tree.session();
+        let lost = session.wait_for(|state| *state == SessionState::Connecting);
+        timeout(LONG, lost).await.unwrap().unwrap();
+        let back = session.wait_for(|state| matches!(state, SessionState::Connected { .. }));
+        timeout(LONG, back).await.unwrap().unwrap();
+        tree.settled("/p/own", LONG).await.unwrap();
+        tree.ensure("/p/second", Bytes::new(), NodeKind::Ephemeral);
+        let both = watched.wait_for(|one| {
+            one.known.as_ref().is_some_and(|known| known.as_ref().is_some_and(|children| children.len() == 2))
+        });
+        timeout(LONG, both).await.unwrap().unwrap();
+        assert_eq!(proxy.peak_connections(), 1);
+    }
+}

@@ -31,6 +31,8 @@ pub const DEFAULT_PACKET_LIMIT: usize = 0xf_ffff;
 /// | `timeout` | how long one operation may wait for the store, milliseconds | 30,000 (`DEFAULT_CONNECTION_TIMEOUT_MS`) |
 /// | `chroot` | node under which all paths lie; made if missing; also as suffix of the last backup (`h2:2181/x`) | none |
 /// | `jute.maxbuffer` | longest request that the servers take, bytes | 1,048,575 |
+///
+/// Answers are not limited: a list of 40,000 names of 1 kB is read as any other.
 #[derive(Clone)]
 pub struct Settings {
     /// For messages: `zookeeper://h1:2181,h2:2181/chroot`.

@@ -215,6 +215,7 @@ impl Tree for ZookeeperTree {
 impl Drop for ZookeeperTree {
     fn drop(&mut self) {
         self.core.ending.send_replace(true);
+        self.core.state.send_replace(SessionState::Closed);
     }
 }
 

@@ -34,6 +34,23 @@ async fn a_node_of_a_dead_session_is_not_taken_for_our_own() {
     assert!(world.is_owned_by_a_live_session(&other, path).await);
 }
 
+/// C01: two processes of one address, one of them on its way out.
+#[tokio::test]
+async fn a_node_that_another_process_took_over_is_left_to_it() {
+    let world = World::start().await;
+    let leaving = world.tree().await;
+    hold(&*leaving, "/p/one", "old").await;
+    hold(&*leaving, "/p/two", "old").await;
+    let coming = open(world.server.address(), "");
+    hold(&*coming, "/p/one", "new").await;
+    hold(&*coming, "/p/two", "new").await;
+    leaving.withdraw("/p/one");
+    leaving.settled("/p/one", LONG).await.unwrap();
+    leaving.close().await;
+    assert_eq!(coming.read("/p/one").await.unwrap().unwrap().bytes, "new");
+    assert_eq!(coming.read("/p/two").await.unwrap().unwrap().bytes, "new");
+}
+
 /// C24
 #[tokio::test]
 async fn a_reconnect_does_not_touch_own_live_nodes() {

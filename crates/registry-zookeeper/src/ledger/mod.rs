@@ -346,3 +346,6 @@ impl Entry {
         self.held == Some((self.revision, at))
     }
 }
+
+#[cfg(test)]
+mod tests;
