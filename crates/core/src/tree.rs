@@ -79,7 +79,7 @@ pub trait Tree: Send + Sync + Debug {
     fn ensure(&self, path: &str, data: Bytes, kind: NodeKind);
 
     /// Takes one [`Tree::ensure`] of `path` back. When none is left the node shall not exist, and is deleted as soon as
-    /// the store can be reached.
+    /// the store can be reached. An ephemeral node that another session has taken over meanwhile is left to it.
     fn withdraw(&self, path: &str);
 
     /// Waits until the latest intent for `path` holds in the store: present, or gone after a withdrawal. A definite
