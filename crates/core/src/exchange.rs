@@ -46,8 +46,14 @@ pub mod status {
 #[async_trait]
 pub trait Exchanger: Send + Sync + Debug {
     /// A client of `endpoint`. Returns at once; it connects in the background (unless lazy) and again, with growing pauses, whenever the
-    /// connection is lost, until it is closed or dropped.
-    fn connect(&self, endpoint: Endpoint, options: ClientOptions) -> Arc<dyn ExchangeClient>;
+    /// connection is lost, until it is closed or dropped. Requests that the server sends back (callbacks) are given to `callbacks`.
+    /// Called within a tokio runtime.
+    fn connect(
+        &self,
+        endpoint: Endpoint,
+        options: ClientOptions,
+        callbacks: Arc<dyn RequestHandler>,
+    ) -> Arc<dyn ExchangeClient>;
 
     /// A server at `address`; every request is given to `handler`.
     async fn bind(
@@ -85,6 +91,10 @@ pub trait ExchangeClient: Send + Sync + Debug {
 
     /// The state, now and from now on.
     fn states(&self) -> watch::Receiver<ConnectionState>;
+
+    /// Tries a lost connection again now instead of at the end of the pause, because there is news of the server; without effect while
+    /// it is open.
+    fn retry_now(&self);
 
     /// Waits until no request is pending, at most `grace`, then closes; the rest fails. New requests fail at once.
     fn close(&self, grace: Duration) -> BoxFuture<'_, ()>;
@@ -144,8 +154,8 @@ pub struct Reply {
 
 /// Serves the requests of a server, or those that a server sends back over a client's connection.
 pub trait RequestHandler: Send + Sync + Debug {
-    /// Handles one request. The answer to a one-way request is dropped. Runs in a task of its own; dropped when the connection is closed
-    /// for good.
+    /// Handles one request. The answer to a one-way request is dropped. Runs in a task of its own, to its end even when the peer goes
+    /// away meanwhile: what a service began is not cut off in the middle. A panic is answered with status 70.
     fn handle(&self, request: RequestFrame) -> BoxFuture<'static, Reply>;
 
     /// The answer to a request that the server does not give to [`RequestHandler::handle`], because `status` tells why (pool exhausted, over

@@ -152,9 +152,7 @@ impl Drop for Reading {
         if self.queue.is_open() {
             self.queue.close_now("the reading task ended");
         }
-        if !std::thread::panicking() {
-            self.receiver.closed(&self.queue.reason());
-        }
+        self.receiver.closed(&self.queue.reason());
     }
 }
 

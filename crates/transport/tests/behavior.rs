@@ -1,4 +1,5 @@
 //! What every transporter promises, run over TCP and over memory.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::net::SocketAddr;
 use std::sync::Arc;
