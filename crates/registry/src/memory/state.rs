@@ -155,7 +155,9 @@ impl State {
         let Some(session) = self.sessions.get_mut(&id).filter(|session| session.connected) else { return };
         let owner = session.owner;
         let Some(intent) = session.intents.get(path) else {
-            if session.leaving.remove(path) {
+            // What another session has taken over is not ours to delete; a node with children stays for their sake.
+            let others = self.nodes.get(path).and_then(|node| node.owner).is_some_and(|other| other != owner);
+            if session.leaving.remove(path) && !others {
                 let _ = self.remove(path);
             }
             return;

@@ -23,7 +23,9 @@ macro_rules! tree_suite {
             a_repeated_ensure_replaces_the_data_on_the_same_node
             withdrawing_what_was_never_ensured_does_nothing
             an_ephemeral_node_of_another_session_is_replaced_by_our_own
+            a_withdrawal_spares_what_another_session_has_taken_over
             an_ephemeral_node_of_our_live_session_is_left_alone
+            parents_that_an_operator_deleted_are_made_again
             settled_refuses_an_invalid_path
             settled_ends_when_its_time_is_over
             an_intent_declared_during_an_outage_is_carried_out_after_it
@@ -35,6 +37,7 @@ macro_rules! tree_suite {
             children_are_sorted
             children_of_a_missing_node_are_none_until_it_is_made
             children_with_create_make_the_node
+            a_node_that_is_deleted_and_made_again_is_followed
             data_is_seen_now_and_from_now_on
             the_last_of_many_changes_is_seen
             observations_are_ordered_by_their_stamp
@@ -141,6 +144,28 @@ mod promises {
         assert!(other.read(&path).await.unwrap().is_some(), "the node went with the former session");
         ours.close().await;
         assert_eq!(other.read(&path).await, Ok(None));
+    }
+
+    pub async fn a_withdrawal_spares_what_another_session_has_taken_over(fixture: &dyn TreeFixture) {
+        let ((former, _f), (ours, _g)) = (fixture.open().await, fixture.open().await);
+        let path = format!("{}/a", fixture.root());
+        ensured(&former, &path, NodeKind::Ephemeral).await;
+        ensured(&ours, &path, NodeKind::Ephemeral).await;
+        former.withdraw(&path);
+        let _ = within(former.settled(&path, SHORT)).await;
+        assert!(ours.read(&path).await.unwrap().is_some());
+    }
+
+    pub async fn parents_that_an_operator_deleted_are_made_again(fixture: &dyn TreeFixture) {
+        let ((ours, _f), (operator, _g)) = (fixture.open().await, fixture.open().await);
+        let path = format!("{}/p/q/a", fixture.root());
+        ensured(&ours, &path, NodeKind::Ephemeral).await;
+        withdrawn(&ours, &path).await;
+        for parent in ["p/q", "p"] {
+            assert_eq!(operator.delete(&format!("{}/{parent}", fixture.root())).await, Ok(true));
+        }
+        ensured(&ours, &path, NodeKind::Ephemeral).await;
+        assert!(operator.read(&path).await.unwrap().is_some());
     }
 
     // C24
@@ -293,6 +318,21 @@ mod promises {
         known(&mut children, |children| children.is_some() && len(children) == 0).await;
         ours.close().await;
         assert!(other.list(&path).await.unwrap().is_some(), "it is persistent");
+    }
+
+    pub async fn a_node_that_is_deleted_and_made_again_is_followed(fixture: &dyn TreeFixture) {
+        let ((ours, _f), (other, _g)) = (fixture.open().await, fixture.open().await);
+        let path = format!("{}/x", fixture.root());
+        let mut children = ours.children(&path, true);
+        known(&mut children, Option::is_some).await;
+        for _ in 0..3 {
+            assert_eq!(other.delete(&path).await, Ok(true));
+            known(&mut children, Option::is_none).await;
+            other.create(&format!("{path}/a"), Bytes::new()).await.unwrap();
+            known(&mut children, |children| list(children) == ["a"]).await;
+            assert_eq!(other.delete(&format!("{path}/a")).await, Ok(true));
+            known(&mut children, |children| children.is_some() && len(children) == 0).await;
+        }
     }
 
     pub async fn data_is_seen_now_and_from_now_on(fixture: &dyn TreeFixture) {
