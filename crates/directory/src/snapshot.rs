@@ -2,8 +2,10 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use dubhe_core::directory::DirectoryStatus;
+use dubhe_core::error::RpcError;
 use dubhe_core::invocation::Invocation;
 use dubhe_core::invoker::SharedInvoker;
+use dubhe_core::load_balance::Candidates;
 use dubhe_core::router::{Decision, ExplainedStep, Explanation, RouterChain, Routes};
 use tokio::sync::watch;
 
@@ -72,7 +74,8 @@ impl Published {
 
     /// Lets the providers go, for good.
     pub(crate) fn close(&self) {
-        let routes = Arc::clone(&self.snapshot.load().routes);
+        // The last routes would hold the providers.
+        let routes = Arc::new(NoRoutes);
         let closed =
             Snapshot { all: Arc::from([]), aside: Vec::new(), routes, forbidden: None, closed: true };
         self.publish(closed, None, true);
@@ -132,5 +135,19 @@ impl Snapshot {
             closed: self.closed,
             generation,
         }
+    }
+}
+
+/// The routes of a closed directory: they hold nobody.
+#[derive(Debug)]
+struct NoRoutes;
+
+impl Routes for NoRoutes {
+    fn candidates(&self, _call: &Invocation) -> Result<Arc<Candidates>, RpcError> {
+        Ok(Arc::new(Candidates::new(Vec::new())))
+    }
+
+    fn explain(&self, _call: &Invocation) -> Explanation {
+        Explanation::default()
     }
 }

@@ -1,0 +1,143 @@
+//! Empty is not trouble, and neither is "none for this group": forbidden, protected, disabled, from the cache.
+
+use std::sync::Arc;
+
+use dubhe_core::directory::Directory;
+use dubhe_core::error::ErrorCode;
+use dubhe_core::registry::Category;
+use dubhe_directory::RegistryDirectory;
+
+use crate::doubles::{World, call, hosts, known};
+
+fn refusal(directory: &RegistryDirectory) -> String {
+    let error = directory.list(&call()).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Forbidden);
+    error.message().to_owned()
+}
+
+#[tokio::test]
+async fn an_empty_list_forbids_the_service_and_lets_its_providers_go() {
+    // C35
+    let world = World::of(&["a"]);
+    let directory = world.directory().await;
+    assert!(directory.is_available());
+    world.list(&directory, &[]).await;
+    let text = refusal(&directory);
+    for part in [
+        "No provider available from registry zk1.example:2181 for service demo.Greeter on consumer 192.0.2.9",
+        "please check status of providers(disabled, not registered or in blacklist)",
+        "no provider is registered",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(directory.status().borrow().forbidden);
+    assert!(!directory.is_available());
+    assert_eq!((world.wire.live(), directory.invokers().len()), (0, 0));
+
+    world.list(&directory, &["b"]).await;
+    assert_eq!(hosts(&*directory), ["b"]);
+    assert!(!directory.status().borrow().forbidden);
+}
+
+#[tokio::test]
+async fn with_empty_protection_the_old_list_stays_and_is_marked_stale() {
+    // C35
+    let world = World::of(&["a"]).with_consumer("enable-empty-protection", "true");
+    let directory = world.directory().await;
+    let before = directory.invokers();
+    world.list(&directory, &[]).await;
+    assert!(Arc::ptr_eq(&before[0], &directory.invokers()[0]));
+    assert_eq!(hosts(&*directory), ["a"]);
+    let status = directory.status().borrow().clone();
+    assert!(status.stale.as_deref().unwrap().contains("empty protection is on"), "{status}");
+    assert!(!status.forbidden);
+
+    world.list(&directory, &["b"]).await;
+    assert_eq!(hosts(&*directory), ["b"]);
+    assert_eq!(directory.status().borrow().stale, None);
+}
+
+#[tokio::test]
+async fn with_empty_protection_and_nothing_listed_before_the_list_is_empty_and_says_why() {
+    let world = World::of(&[]).with_consumer("enable-empty-protection", "true");
+    let directory = world.directory().await;
+    assert!(hosts(&*directory).is_empty());
+    let status = directory.status().borrow().clone();
+    assert!(status.initialized);
+    assert!(status.stale.as_deref().unwrap().contains("no provider is registered"), "{status}");
+}
+
+#[tokio::test]
+async fn an_empty_list_of_others_says_how_many_are_registered() {
+    // C35
+    let world = World::of(&["a"]);
+    let directory = world.directory().await;
+    let none: Arc<[dubhe_common::Url]> = Arc::from([]);
+    for total in [3, 0] {
+        let urls = Arc::clone(&none);
+        world.change(&directory, |view| view.providers = Category::Known { urls, total }).await;
+        let text = refusal(&directory);
+        let filtered = text.contains("3 providers are registered, none matches the group, version");
+        assert_eq!(filtered, total == 3, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn when_every_provider_is_disabled_the_service_is_forbidden() {
+    let world = World::of(&["a", "b"]);
+    let directory = world.directory().await;
+    world.list(&directory, &["a?disabled=true", "b?enabled=false"]).await;
+    assert!(refusal(&directory).contains("all 2 providers are disabled"));
+    assert_eq!(world.wire.live(), 0);
+    world.list(&directory, &["a", "b?enabled=false"]).await;
+    assert_eq!(hosts(&*directory), ["a"]);
+}
+
+#[tokio::test]
+async fn trouble_with_the_registry_keeps_the_list_and_says_so() {
+    // C20
+    let world = World::of(&["a", "b"]);
+    let directory = world.directory().await;
+    world.change(&directory, |view| view.trouble = Some("connection lost".into())).await;
+    assert_eq!(hosts(&*directory), ["a", "b"]);
+    assert_eq!(directory.status().borrow().stale.as_deref(), Some("connection lost"));
+    assert!(directory.is_available());
+
+    // Back, and b was replaced meanwhile.
+    world
+        .change(&directory, |view| {
+            view.trouble = None;
+            view.providers = known(&["a", "c"]);
+        })
+        .await;
+    assert_eq!(hosts(&*directory), ["a", "c"]);
+    assert_eq!(directory.status().borrow().stale, None);
+}
+
+#[tokio::test]
+async fn a_registry_that_was_never_read_makes_no_provider_but_forbids_nothing() {
+    // C20
+    let world = World::of(&[]);
+    world.board.edit(|view| {
+        view.providers = Category::Unknown;
+        view.trouble = Some("not reached yet".into());
+    });
+    let directory = world.directory().await;
+    assert!(hosts(&*directory).is_empty());
+    let status = directory.status().borrow().clone();
+    assert!(!status.initialized && !status.forbidden);
+    assert_eq!(status.stale.as_deref(), Some("not reached yet"));
+}
+
+#[tokio::test]
+async fn addresses_from_the_cache_file_are_used_and_marked_until_the_registry_confirms() {
+    let world = World::of(&["a"]);
+    world.board.edit(|view| view.from_cache = true);
+    let directory = world.directory().await;
+    assert_eq!(hosts(&*directory), ["a"]);
+    assert!(directory.status().borrow().stale.as_deref().unwrap().contains("cache file"));
+    let before = directory.invokers();
+    world.change(&directory, |view| view.from_cache = false).await;
+    assert_eq!(directory.status().borrow().stale, None);
+    assert!(Arc::ptr_eq(&before, &directory.invokers()));
+}

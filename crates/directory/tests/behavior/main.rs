@@ -1,0 +1,9 @@
+//! What a directory makes of a registry's views, of rules and of connections, seen from outside.
+
+mod addresses;
+mod connectivity;
+mod doubles;
+mod empty_lists;
+mod life;
+mod overrides;
+mod snapshots;
