@@ -52,8 +52,9 @@ struct Class {
 struct Compound {
     /// Where its tag is.
     at: usize,
-    /// Whether it is being read now: a reference to it closes a cycle.
-    open: bool,
+    /// How many times it is being read now (again from inside itself, where arguments share cycles). While it is, a
+    /// reference to it closes a cycle.
+    open: u32,
     /// The dynamic value of which it became a part; its number in that; how many parts it has itself.
     root: u32,
     number: u32,
@@ -139,12 +140,12 @@ impl Reader {
                 *next - 1
             }
             None => {
-                self.compounds.push(Compound { at, open: true, root: 0, number: 0, count: 0, value: None });
+                self.compounds.push(Compound { at, open: 0, root: 0, number: 0, count: 0, value: None });
                 self.compounds.len() - 1
             }
         };
         if let Some(compound) = self.compounds.get_mut(index) {
-            compound.open = true;
+            compound.open += 1;
         }
         Ok(index)
     }
@@ -152,7 +153,7 @@ impl Reader {
     fn end(&mut self, index: usize) {
         self.depth -= 1;
         if let Some(compound) = self.compounds.get_mut(index) {
-            compound.open = false;
+            compound.open -= 1;
         }
     }
 
@@ -160,7 +161,7 @@ impl Reader {
     fn again<T>(&mut self, index: usize, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.count()?;
         let Some(target) = self.compounds.get(index) else { return Err(self.no_target(index)) };
-        if target.open {
+        if target.open > 0 {
             return Err(self.error(
                 self.at,
                 format_args!(

@@ -89,6 +89,14 @@ impl Reader {
 
     /// Reads a list, map or object, and remembers it for later references.
     fn compound(&mut self, at: usize, read: impl FnOnce(&mut Self) -> Result<Value>) -> Result<Value> {
+        if let Some(index) = self.again
+            && let Some(value) = self.known(index)
+        {
+            // What is read again contains, as text, what the reference to it came from.
+            self.at = at;
+            self.skip()?;
+            return Ok(value);
+        }
         let index = self.begin(at)?;
         let (root, number) = (self.root, self.numbered);
         self.numbered = self.numbered.saturating_add(1);
@@ -107,17 +115,31 @@ impl Reader {
     /// What a reference points at: a cycle when that is still being read, else the same value again.
     fn target(&mut self, index: usize) -> Result<Value> {
         let Some(target) = self.compounds.get(index) else { return Err(self.no_target(index)) };
-        if target.root == self.root {
-            if target.open {
-                return self.simple(Value::Ref(target.number));
-            }
-            if let Some(value) = &target.value {
-                let (value, count) = (value.clone(), target.count);
-                self.numbered = self.numbered.saturating_add(count);
-                return self.simple(value);
-            }
+        if target.open > 0 && target.root != self.root {
+            return Err(self.error(
+                self.at,
+                format_args!(
+                    "object {index} contains the dynamic value that refers to it: read it as one, too"
+                ),
+            ));
+        }
+        if let Some(value) = self.known(index) {
+            return self.simple(value);
         }
         // It belongs to another value of the body, where numbers count from another root.
         self.again(index, Self::part)
+    }
+
+    /// Compound value `index`, if it is part of the dynamic value being read: a cycle while it is open.
+    fn known(&mut self, index: usize) -> Option<Value> {
+        let Some(part) = self.compounds.get(index).filter(|part| part.root == self.root) else { return None };
+        if part.open > 0 {
+            return Some(Value::Ref(part.number));
+        }
+        let value = part.value.clone();
+        if value.is_some() {
+            self.numbered = self.numbered.saturating_add(part.count);
+        }
+        value
     }
 }

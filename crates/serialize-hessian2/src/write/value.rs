@@ -15,7 +15,9 @@ impl Writer<'_> {
     pub(super) fn value(&mut self, value: &Value) -> Result<(), SerializeError> {
         let mut root = Root { places: Places::Straight { first: self.begun }, written: HashMap::new() };
         if self.sharing {
-            root.places = Places::Shared(Vec::new());
+            // Numbers count shared parts at each occurrence, so the list of places can be much longer than the
+            // output: it is only kept when there is a cycle to look up.
+            root.places = Places::Shared { places: Vec::new(), kept: value.has_refs() };
         }
         self.part(value, &mut root)
     }
@@ -23,10 +25,7 @@ impl Writer<'_> {
     fn part(&mut self, value: &Value, root: &mut Root) -> Result<(), SerializeError> {
         self.values += 1;
         if self.values > self.limits.values {
-            return Err(SerializeError::new(format!(
-                "more than {} values in one message, shared parts counted at each occurrence",
-                self.limits.values
-            )));
+            return Err(self.too_many());
         }
         match value {
             Value::Null => self.out.put_u8(tag::NULL),
@@ -45,17 +44,17 @@ impl Writer<'_> {
                 self.reference(place);
             }
             Value::List(list) => {
-                if !self.repeated(address(list), root) {
+                if !self.repeated(address(list), root)? {
                     self.compound(address(list), root, |writer, root| writer.list(list, root))?;
                 }
             }
             Value::Map(map) => {
-                if !self.repeated(address(map), root) {
+                if !self.repeated(address(map), root)? {
                     self.compound(address(map), root, |writer, root| writer.map(map, root))?;
                 }
             }
             Value::Object(object) => {
-                if !self.repeated(address(object), root) {
+                if !self.repeated(address(object), root)? {
                     self.compound(address(object), root, |writer, root| writer.object(object, root))?;
                 }
             }
@@ -79,16 +78,31 @@ impl Writer<'_> {
         self.begin()?;
         let number = root.begin(place);
         write(self, root)?;
-        root.end(address, number);
+        root.end(address, place, number);
         self.end();
         Ok(())
     }
 
     /// With sharing, writes a part that was written before as a reference.
-    fn repeated(&mut self, address: usize, root: &mut Root) -> bool {
-        let Some(place) = root.repeat(address) else { return false };
+    fn repeated(&mut self, address: usize, root: &mut Root) -> Result<bool, SerializeError> {
+        let Some(written) = root.written.get(&address) else { return Ok(false) };
+        let (place, number, count) = (written.place, written.number, written.count);
+        if let Places::Shared { places, kept: true } = &mut root.places {
+            // Its parts keep their places under their second numbers.
+            if places.len() + count > self.limits.values {
+                return Err(self.too_many());
+            }
+            places.extend_from_within(number..number + count);
+        }
         self.reference(place);
-        true
+        Ok(true)
+    }
+
+    fn too_many(&self) -> SerializeError {
+        SerializeError::new(format!(
+            "more than {} values in one message, shared parts counted at each occurrence",
+            self.limits.values
+        ))
     }
 
     fn list(&mut self, list: &List, root: &mut Root) -> Result<(), SerializeError> {
@@ -127,46 +141,46 @@ fn address<T>(arc: &Arc<T>) -> usize {
 /// Where the parts of one whole value are in the body.
 struct Root {
     places: Places,
-    /// By address: number and count of the parts that were written whole (with sharing).
-    written: HashMap<usize, (usize, usize)>,
+    /// With sharing: the parts that were written whole, by address.
+    written: HashMap<usize, Written>,
 }
 
 enum Places {
     /// Every part is written at each occurrence: part `n` is the body's compound value `first + n`.
     Straight { first: u32 },
-    /// The body's index of each part, by its number.
-    Shared(Vec<u32>),
+    /// The body's index of each part, by its number, if they are kept.
+    Shared { places: Vec<u32>, kept: bool },
+}
+
+/// A part that was written whole: its index in the body, its number, and how many numbers it takes.
+struct Written {
+    place: u32,
+    number: usize,
+    count: usize,
 }
 
 impl Root {
     fn place(&self, number: u32, begun: u32) -> Option<u32> {
         match &self.places {
             Places::Straight { first } => first.checked_add(number).filter(|place| *place < begun),
-            Places::Shared(places) => places.get(number as usize).copied(),
+            Places::Shared { places, .. } => places.get(number as usize).copied(),
         }
     }
 
     fn begin(&mut self, place: u32) -> usize {
         match &mut self.places {
-            Places::Straight { .. } => 0,
-            Places::Shared(places) => {
+            Places::Shared { places, kept: true } => {
                 places.push(place);
                 places.len() - 1
             }
+            _ => 0,
         }
     }
 
-    fn end(&mut self, address: usize, number: usize) {
-        if let Places::Shared(places) = &self.places {
-            self.written.insert(address, (number, places.len() - number));
+    fn end(&mut self, address: usize, place: u32, number: usize) {
+        if let Places::Shared { places, .. } = &self.places {
+            let count = places.len().saturating_sub(number);
+            self.written.insert(address, Written { place, number, count });
         }
-    }
-
-    /// The place of a part that was written before. Its parts keep their places under their second numbers.
-    fn repeat(&mut self, address: usize) -> Option<u32> {
-        let Places::Shared(places) = &mut self.places else { return None };
-        let (number, count) = *self.written.get(&address)?;
-        places.extend_from_within(number..number + count);
-        places.get(number).copied()
     }
 }
