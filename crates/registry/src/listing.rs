@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use dubhe_common::{Url, UrlFactory, is_match, keys};
+use dubhe_common::{Url, UrlError, UrlFactory, is_match, keys};
 
 /// Decides which children of a category belong to one subscription, and parses them.
 #[derive(Clone, Debug)]
@@ -24,27 +24,30 @@ impl Reader {
         }
     }
 
-    /// The URL that stands in a child's name; `None` if it does not concern the subscription or is malformed, which
-    /// is worth one warning.
-    pub(crate) fn read(&self, category: &str, name: &str) -> Option<Url> {
+    /// The URLs of those children that concern the subscription. All malformed ones together cost one warning.
+    pub(crate) fn read_all(&self, category: &str, names: &[Arc<str>]) -> Vec<Url> {
+        let mut skipped = Skipped::default();
+        let urls =
+            names.iter().filter_map(|name| skipped.unless_malformed(self.read(category, name))).collect();
+        self.warn_of(&skipped, category);
+        urls
+    }
+
+    /// The URL that stands in a child's name; `None` if it does not concern the subscription.
+    fn read(&self, category: &str, name: &str) -> Result<Option<Url>, Malformed> {
         let is_provider = category == keys::category::PROVIDERS;
         if !is_provider && !name.contains("%3A%2F%2F") && !name.contains("://") {
-            return None;
+            return Ok(None);
         }
-        let url = match self.factory.parse_encoded(name) {
-            Ok(url) if url.service_interface().is_empty() || url.host().is_empty() => {
-                self.warn(category, &"it names no interface or no host");
-                return None;
-            }
-            Ok(url) if url.protocol().is_empty() => url.with_protocol(keys::protocol::DUBBO),
-            Ok(url) => url,
-            Err(error) => {
-                self.warn(category, &error);
-                return None;
-            }
-        };
+        let mut url = self.factory.parse_encoded(name)?;
+        if url.service_interface().is_empty() || url.host().is_empty() {
+            return Err(Malformed::Nameless);
+        }
+        if url.protocol().is_empty() {
+            url = url.with_protocol(keys::protocol::DUBBO);
+        }
         let own_category = url.param(keys::CATEGORY).is_none_or(|own| own == category);
-        (own_category && is_match(&self.consumer, &url)).then_some(url)
+        Ok((own_category && is_match(&self.consumer, &url)).then_some(url))
     }
 
     /// Whether a URL read from the cache file concerns the subscription.
@@ -52,14 +55,42 @@ impl Reader {
         is_match(&self.consumer, url)
     }
 
-    fn warn(&self, category: &str, error: &dyn std::fmt::Display) {
+    fn warn_of(&self, skipped: &Skipped, category: &str) {
+        let Some(error) = &skipped.first else { return };
         tracing::warn!(
             registry.addr = %self.registry,
             registry.category = category,
             rpc.service = self.consumer.service_interface(),
+            entries = skipped.count,
             %error,
-            "skipping a malformed entry of the registry"
+            "skipping malformed entries of the registry"
         );
+    }
+}
+
+/// Why a child is not a URL of a service.
+#[derive(Debug, thiserror::Error)]
+enum Malformed {
+    #[error(transparent)]
+    Url(#[from] UrlError),
+    #[error("an entry names no interface or no host")]
+    Nameless,
+}
+
+/// Malformed children of one reading.
+#[derive(Debug, Default)]
+struct Skipped {
+    count: usize,
+    first: Option<Malformed>,
+}
+
+impl Skipped {
+    fn unless_malformed(&mut self, read: Result<Option<Url>, Malformed>) -> Option<Url> {
+        read.unwrap_or_else(|malformed| {
+            self.count += 1;
+            self.first.get_or_insert(malformed);
+            None
+        })
     }
 }
 
@@ -98,12 +129,14 @@ impl Listing {
     /// Takes the names that are there now.
     pub(crate) fn update(&mut self, names: &[Arc<str>], category: &str, reader: &Reader) {
         self.round = !self.round;
-        let round = self.round;
+        let (round, mut skipped) = (self.round, Skipped::default());
         let mut urls: Vec<Url> = Vec::with_capacity(names.len().min(self.urls.len() + 64));
         for name in names {
             let key = (self.hashers.0.hash_one(name), self.hashers.1.hash_one(name));
-            let seen =
-                self.seen.entry(key).or_insert_with(|| Seen { url: reader.read(category, name), round });
+            let seen = self.seen.entry(key).or_insert_with(|| {
+                let url = skipped.unless_malformed(reader.read(category, name));
+                Seen { url, round }
+            });
             seen.round = round;
             urls.extend(seen.url.clone());
         }
@@ -113,6 +146,7 @@ impl Listing {
                 self.seen.shrink_to_fit();
             }
         }
+        reader.warn_of(&skipped, category);
         self.total = names.len();
         self.urls = same_or_new(&self.urls, urls);
     }
@@ -180,7 +214,7 @@ mod tests {
     fn a_url_of_another_category_is_left_out_even_if_it_lies_here() {
         let reader = reader("consumer://192.0.2.9/demo.Foo");
         let provider = "dubbo%3A%2F%2F192.0.2.1%3A1%2Fdemo.Foo%3Fcategory%3Dconfigurators";
-        assert!(reader.read("providers", provider).is_none());
-        assert!(reader.read("configurators", provider).is_some());
+        assert!(reader.read("providers", provider).unwrap().is_none());
+        assert!(reader.read("configurators", provider).unwrap().is_some());
     }
 }

@@ -289,10 +289,9 @@ impl Registry for TreeRegistry {
         let reader = self.reader(url);
         let mut urls = Vec::new();
         for (category, children) in lists {
-            let children = children.map_err(failed)?;
-            urls.extend(
-                children.iter().flat_map(|names| names.iter()).filter_map(|name| reader.read(category, name)),
-            );
+            if let Some(names) = children.map_err(failed)? {
+                urls.extend(reader.read_all(category, &names));
+            }
         }
         Ok(urls)
     }
