@@ -254,9 +254,14 @@ pub enum ExchangeError {
         /// Whether the request was written.
         sent: bool,
     },
-    /// A message over the payload limit, incoming or outgoing. The text follows the reference.
-    #[error("{0}")]
-    TooLarge(String),
+    /// A message over the payload limit. The text follows the reference.
+    #[error("{text}")]
+    TooLarge {
+        /// Length, limit and connection.
+        text: String,
+        /// Whether it was the response: the request was sent, and the provider ran it.
+        sent: bool,
+    },
     /// The client was closed.
     #[error("the connection to {0} is closed")]
     Closed(String),

@@ -153,7 +153,7 @@ impl Shared {
         };
         match ticket.await {
             Outcome::Response(response) => Ok(response),
-            Outcome::TooLarge(text) => Err(ExchangeError::TooLarge(text)),
+            Outcome::TooLarge(text) => Err(ExchangeError::TooLarge { text, sent: true }),
             Outcome::TimedOut => Err(timed_out(Some(sent_after))),
             Outcome::Lost(reason) => {
                 Err(ExchangeError::Lost { endpoint: self.name.clone(), reason: reason.to_string() })
@@ -187,7 +187,8 @@ impl Shared {
     fn check_size(&self, frame: &BytesMut) -> Result<(), ExchangeError> {
         let (length, limit) = (frame.len().saturating_sub(HEADROOM), self.options.payload);
         if limit > 0 && length > limit {
-            return Err(ExchangeError::TooLarge(too_large(length, limit, &self.name)));
+            let text = too_large(length, limit, &self.name);
+            return Err(ExchangeError::TooLarge { text, sent: false });
         }
         Ok(())
     }

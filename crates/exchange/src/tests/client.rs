@@ -255,7 +255,7 @@ async fn a_response_over_the_limit_fails_its_own_request_only() {
     far.answer(&first, &[0xda; 10_839]);
     far.answer(&second, b"fits");
     let error = large.await.unwrap().unwrap_err();
-    assert!(matches!(error, ExchangeError::TooLarge(_)), "{error:?}");
+    assert!(matches!(error, ExchangeError::TooLarge { sent: true, .. }), "{error:?}");
     let text = error.to_string();
     assert!(text.starts_with("Data length too large: 10839, max payload: 8192, channel: "), "{text}");
     assert_eq!(small.await.unwrap().unwrap(), b"fits");
@@ -273,7 +273,7 @@ async fn a_request_over_the_limit_fails_here_and_nothing_is_written() {
         "{error}"
     );
     let sent = client.send(2, body(&[1; 11]), SECOND).await;
-    assert!(matches!(sent, Err(ExchangeError::TooLarge(_))), "{sent:?}");
+    assert!(matches!(sent, Err(ExchangeError::TooLarge { sent: false, .. })), "{sent:?}");
     assert!(far.is_quiet().await);
 }
 
