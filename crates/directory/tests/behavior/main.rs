@@ -1,5 +1,7 @@
 //! What a directory makes of a registry's views, of rules and of connections, seen from outside.
 
+#![allow(clippy::unwrap_used, reason = "a double that fails ends its test")]
+
 mod addresses;
 mod connectivity;
 mod doubles;
