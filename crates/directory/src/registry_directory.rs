@@ -44,7 +44,7 @@ pub struct RegistryDirectoryParts {
 
 /// A directory that follows a registry's view of one service.
 ///
-/// Empty lists: with `enable-empty-protection` (default false, as in Dubbo 3.3) off, the registry's explicit empty list makes the
+/// Empty lists: with `enable-empty-protection` (of the consumer, else of the registry; default false, as in Dubbo 3.3) off, the registry's explicit empty list makes the
 /// directory *forbidden* and lets all providers go; with it on the old list stays and is marked stale. Trouble with the registry always
 /// keeps the list.
 ///
@@ -96,7 +96,7 @@ impl RegistryDirectory {
             reports: Reports::default(),
         });
         let providers = Providers::new(consumer, protocols, filters);
-        let mut writer = Writer::new(Arc::clone(&shared), subscription, chain, providers);
+        let mut writer = Writer::new(Arc::clone(&shared), registry.url(), subscription, chain, providers);
         span.in_scope(|| writer.apply_view());
         let task = tokio::spawn(writer.run().instrument(span));
         Ok(Arc::new(Self {

@@ -11,8 +11,8 @@ use crate::providers::{Providers, Refreshed};
 use crate::registry_directory::Shared;
 use crate::snapshot::Snapshot;
 
-/// Whether an empty list from the registry is ignored when the consumer URL says nothing. Text form: `enable-empty-protection`.
-/// Origin: false in Dubbo 3.3 (true in 3.1).
+/// Whether an empty list from the registry is ignored when neither the consumer's nor the registry's URL says. Text form:
+/// `enable-empty-protection`. Origin: false in Dubbo 3.3 (true in 3.1).
 const DEFAULT_EMPTY_PROTECTION: bool = false;
 
 /// The one writer of a directory's snapshots.
@@ -47,12 +47,14 @@ struct Applied {
 impl Writer {
     pub(crate) fn new(
         shared: Arc<Shared>,
+        registry: &Url,
         subscription: Subscription,
         chain: Arc<dyn RouterChain>,
         providers: Providers,
     ) -> Self {
+        let of_registry = registry.bool_param(keys::ENABLE_EMPTY_PROTECTION, DEFAULT_EMPTY_PROTECTION);
         Self {
-            protection: shared.consumer.bool_param(keys::ENABLE_EMPTY_PROTECTION, DEFAULT_EMPTY_PROTECTION),
+            protection: shared.consumer.bool_param(keys::ENABLE_EMPTY_PROTECTION, of_registry),
             shared,
             subscription,
             // Before the first binding, so that no change in between is missed.

@@ -33,7 +33,7 @@ async fn retries_read_the_list_again_before_each_attempt() {
     let [a, b, c] = ["a", "b", "c"].map(|name| Provider::failing(name, ErrorCode::Network, &log));
     let fleet = Fleet::new("retries=2", vec![]);
     fleet.then(Ok(shared(&[a.clone(), b.clone()])));
-    fleet.then(Ok(shared(&[b.clone()])));
+    fleet.then(Ok(shared(std::slice::from_ref(&b))));
     fleet.then(Ok(shared(&[c, b])));
     let failed = join(&Failover, &fleet, &Pointer::at([])).invoke(call()).await.unwrap_err();
     assert_eq!(called(&log), ["a", "b", "c"]);

@@ -159,8 +159,12 @@ impl Drop for Subscribed {
 
 impl Board {
     pub(crate) fn new(first: ServiceView) -> Arc<Self> {
+        Self::at("zookeeper://zk1.example:2181", first)
+    }
+
+    pub(crate) fn at(address: &str, first: ServiceView) -> Arc<Self> {
         Arc::new(Self {
-            url: Url::parse("zookeeper://zk1.example:2181").unwrap(),
+            url: Url::parse(address).unwrap(),
             view: Mutex::new(Some(watch::Sender::new(Arc::new(first)))),
             log: Arc::default(),
             refuses_subscriptions: AtomicBool::new(false),

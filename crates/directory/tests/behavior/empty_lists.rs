@@ -7,7 +7,7 @@ use dubhe_core::error::ErrorCode;
 use dubhe_core::registry::Category;
 use dubhe_directory::RegistryDirectory;
 
-use crate::doubles::{World, call, hosts, known};
+use crate::doubles::{Board, World, call, hosts, known, listing};
 
 fn refusal(directory: &RegistryDirectory) -> String {
     let error = directory.list(&call()).unwrap_err();
@@ -55,6 +55,19 @@ async fn with_empty_protection_the_old_list_stays_and_is_marked_stale() {
     world.list(&directory, &["b"]).await;
     assert_eq!(hosts(&*directory), ["b"]);
     assert_eq!(directory.status().borrow().stale, None);
+}
+
+#[tokio::test]
+async fn the_registry_decides_on_empty_protection_where_the_consumer_says_nothing() {
+    // C35
+    for (consumer, is_kept) in [("", true), ("false", false)] {
+        let mut world = World::of(&[]).with_consumer("enable-empty-protection", consumer);
+        let address = "zookeeper://zk1.example:2181?enable-empty-protection=true";
+        world.board = Board::at(address, listing(&["a"]));
+        let directory = world.directory().await;
+        world.list(&directory, &[]).await;
+        assert_eq!(directory.list(&call()).is_ok(), is_kept, "{consumer:?}");
+    }
 }
 
 #[tokio::test]
