@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use tempfile::TempDir;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::four_letter;
 use crate::port::Port;
@@ -19,6 +19,9 @@ const DEFAULT_TICK: Duration = Duration::from_millis(2_000);
 
 /// What runs a server without a quorum.
 const STANDALONE: &str = "org.apache.zookeeper.server.ZooKeeperServerMain";
+
+/// How long a server that is starting may take to answer before it is asked again.
+const QUESTION: Duration = Duration::from_millis(500);
 
 /// Starts that may fail because somebody outside of this crate took the port meanwhile.
 const TRIES: usize = 3;
@@ -264,7 +267,9 @@ impl Member {
                 self.kill();
                 bail!("zookeeper ended while starting ({status}):\n{}", self.launch.log_tail());
             }
-            let answer = four_letter::ask(&self.launch.address, "srvr").await.unwrap_or_default();
+            // A question that meets the server in the middle of its start is at times never answered.
+            let question = timeout(QUESTION, four_letter::ask(&self.launch.address, "srvr"));
+            let answer = question.await.ok().and_then(Result::ok).unwrap_or_default();
             if answer.contains("Mode: ") {
                 return Ok(());
             }
