@@ -195,11 +195,7 @@ impl Dubhe {
     }
 
     /// The router chain of one reference.
-    pub(crate) fn router_chain(
-        &self,
-        consumer: &Url,
-        rules: &[ConditionRouter],
-    ) -> Result<Arc<dyn RouterChain>, RpcError> {
+    pub(crate) fn router_chain(&self, consumer: &Url, rules: &[ConditionRouter]) -> Arc<dyn RouterChain> {
         let mut chain = Chain::builder(consumer.clone());
         for rule in rules {
             chain = chain.rule(rule.clone());

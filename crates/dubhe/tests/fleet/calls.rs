@@ -33,7 +33,11 @@ async fn what_the_service_throws_arrives_with_class_message_and_fields() {
     assert_eq!(exception.message.as_deref(), Some("no tea left"));
     assert_eq!(exception.field("code"), Some(&Value::Int(42)));
     // C73
-    assert_eq!(provider.inside.served.load(std::sync::atomic::Ordering::SeqCst), 1, "a business failure is not retried");
+    assert_eq!(
+        provider.inside.served.load(std::sync::atomic::Ordering::SeqCst),
+        1,
+        "a business failure is not retried"
+    );
 }
 
 #[tokio::test]
@@ -112,7 +116,10 @@ async fn echo_and_generic_calls_need_no_interface() {
     assert_eq!(found.get("class").and_then(Value::as_str), Some("dev.dubhe.test.Order"));
     assert_eq!(found.get("id"), Some(&Value::Long(3)));
     assert_eq!(found.get("state").and_then(Value::as_str), Some("OPEN"));
-    let placed = generic.invoke("place", &["dev.dubhe.test.Order", "boolean"], vec![found, true.into()]).await.unwrap();
+    let placed = generic
+        .invoke("place", &["dev.dubhe.test.Order", "boolean"], vec![found, true.into()])
+        .await
+        .unwrap();
     assert_eq!(placed.get("state").and_then(Value::as_str), Some("PAID"));
     let error = generic.invoke("sell", &["long"], vec![Value::Long(3)]).await.unwrap_err();
     assert!(error.to_string().contains("sell"), "{error}");

@@ -98,9 +98,15 @@ async fn a_malformed_provider_url_is_skipped_and_the_rest_goes_on() {
     let world = World::new();
     let _a = world.provider("a").await;
     let tree = world.store.connect();
-    for name in ["not%20a%20url", "dubbo%3A%2F%2F127.0.0.1%3Amany%2Fdev.dubhe.test.Shop", "tri%3A%2F%2F127.0.0.1%3A1%2Fdev.dubhe.test.Shop"] {
+    for name in [
+        "not%20a%20url",
+        "dubbo%3A%2F%2F127.0.0.1%3Amany%2Fdev.dubhe.test.Shop",
+        "tri%3A%2F%2F127.0.0.1%3A1%2Fdev.dubhe.test.Shop",
+    ] {
         let path = format!("/dubbo/dev.dubhe.test.Shop/providers/{name}");
-        tree.create(&path, dubhe::core::tree::NodeData { bytes: Default::default(), version: 0 }.bytes).await.unwrap();
+        tree.create(&path, dubhe::core::tree::NodeData { bytes: Default::default(), version: 0 }.bytes)
+            .await
+            .unwrap();
     }
     let consumer = world.consumer().await;
     let shop = consumer.reference::<ShopClient>().connect().await.unwrap();
@@ -127,7 +133,13 @@ async fn a_thousand_parameter_changes_under_load_fail_no_call() {
     let world = World::new();
     let a = world.provider("a").await;
     let consumer = world.consumer().await;
-    let shop = consumer.reference::<ShopClient>().retries(0).timeout(Duration::from_secs(30)).connect().await.unwrap();
+    let shop = consumer
+        .reference::<ShopClient>()
+        .retries(0)
+        .timeout(Duration::from_secs(30))
+        .connect()
+        .await
+        .unwrap();
     let load = Load::start(&shop.client, 8);
     let registry = consumer.registry().unwrap();
     let address = a.address();

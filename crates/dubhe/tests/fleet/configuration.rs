@@ -11,9 +11,15 @@ async fn a_reference_without_a_provider_is_refused_and_says_what_to_do() {
     let world = World::new();
     let consumer = world.consumer().await;
     let error = consumer.refer::<ShopClient>().await.unwrap_err();
-    assert!(error.to_string().contains("Failed to check the status of the service dev.dubhe.test.Shop"), "{error}");
+    assert!(
+        error.to_string().contains("Failed to check the status of the service dev.dubhe.test.Shop"),
+        "{error}"
+    );
     assert!(error.to_string().contains("check=false"), "{error}");
-    assert!(world.store.paths().iter().all(|(path, _)| !path.contains("/consumers/")), "nothing is left of it");
+    assert!(
+        world.store.paths().iter().all(|(path, _)| !path.contains("/consumers/")),
+        "nothing is left of it"
+    );
 }
 
 // C60
@@ -42,7 +48,10 @@ async fn unknown_names_are_refused_when_the_reference_is_made_with_the_known_one
     let _a = world.provider("a").await;
     let consumer = world.consumer().await;
     let error = consumer.reference::<ShopClient>().load_balance("fastest").get().await.unwrap_err();
-    assert!(error.to_string().contains("unknown loadbalance `fastest`: known are random, roundrobin"), "{error}");
+    assert!(
+        error.to_string().contains("unknown loadbalance `fastest`: known are random, roundrobin"),
+        "{error}"
+    );
     let error = consumer.reference::<ShopClient>().cluster("hope").get().await.unwrap_err();
     assert!(error.to_string().contains("unknown cluster `hope`"), "{error}");
 }
@@ -100,7 +109,8 @@ async fn a_yaml_file_configures_references_and_methods() {
 #[tokio::test]
 async fn time_limits_are_the_methods_before_the_services_and_the_consumers_before_the_providers() {
     let world = World::new();
-    let provider = world.provider_with("a", 0, |export| export.param("timeout", 40).param("wait.timeout", 60_000)).await;
+    let provider =
+        world.provider_with("a", 0, |export| export.param("timeout", 40).param("wait.timeout", 60_000)).await;
     let consumer = world.consumer().await;
     // The provider's method value beats its own service value.
     let shop = consumer.reference::<ShopClient>().retries(0).get().await.unwrap();
@@ -108,7 +118,10 @@ async fn time_limits_are_the_methods_before_the_services_and_the_consumers_befor
         let shop = shop.clone();
         async move { shop.wait().await }
     });
-    crate::support::until("the call is served", || provider.inside.waiting.load(std::sync::atomic::Ordering::SeqCst) == 1).await;
+    crate::support::until("the call is served", || {
+        provider.inside.waiting.load(std::sync::atomic::Ordering::SeqCst) == 1
+    })
+    .await;
     tokio::time::sleep(Duration::from_millis(80)).await;
     provider.inside.release.notify_waiters();
     assert_eq!(waiting.await.unwrap().unwrap(), "a");
@@ -127,7 +140,13 @@ async fn a_wrong_token_is_refused_and_the_right_one_is_taken_from_the_registry()
     let consumer = world.consumer().await;
     let shop = consumer.refer::<ShopClient>().await.unwrap();
     assert_eq!(shop.who().await.unwrap(), "a");
-    let around = consumer.reference::<ShopClient>().url(format!("dubbo://{}", a.address())).retries(0).get().await.unwrap();
+    let around = consumer
+        .reference::<ShopClient>()
+        .url(format!("dubbo://{}", a.address()))
+        .retries(0)
+        .get()
+        .await
+        .unwrap();
     let error = around.who().await.unwrap_err();
     assert!(error.to_string().contains("Invalid token"), "{error}");
 }

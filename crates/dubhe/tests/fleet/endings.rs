@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dubhe::ErrorCode;
 
-use crate::support::{Load, LONG, Shop, ShopClient, World, until};
+use crate::support::{LONG, Load, Shop, ShopClient, World, until};
 
 // C91
 #[tokio::test]

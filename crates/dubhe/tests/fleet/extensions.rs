@@ -34,8 +34,14 @@ async fn a_balancer_under_a_new_name_is_used_where_it_is_named() {
     builder.extensions().load_balances.register("last", || Arc::new(Last)).unwrap();
     let consumer = builder.start().await.unwrap();
     let shop = consumer.reference::<ShopClient>().load_balance("last").connect().await.unwrap();
-    crate::support::until("all connected", || shop.directory().invokers().iter().all(|one| one.is_available())).await;
-    let name = providers.iter().find(|one| one.address() == highest).map(|one| one.application.config().application.name.clone());
+    crate::support::until("all connected", || {
+        shop.directory().invokers().iter().all(|one| one.is_available())
+    })
+    .await;
+    let name = providers
+        .iter()
+        .find(|one| one.address() == highest)
+        .map(|one| one.application.config().application.name.clone());
     for _ in 0..20 {
         assert_eq!(Some(shop.client.who().await.unwrap()), name);
     }
@@ -73,7 +79,11 @@ async fn a_router_of_the_user_is_obeyed_and_explained() {
 struct Counting(AtomicUsize);
 
 impl Filter for Counting {
-    fn invoke<'a>(&'a self, next: &'a dyn Invoker, call: Invocation) -> BoxFuture<'a, dubhe::Result<Response>> {
+    fn invoke<'a>(
+        &'a self,
+        next: &'a dyn Invoker,
+        call: Invocation,
+    ) -> BoxFuture<'a, dubhe::Result<Response>> {
         self.0.fetch_add(1, Ordering::SeqCst);
         next.invoke(call)
     }

@@ -6,7 +6,7 @@ use dubhe::Dubhe;
 use dubhe::config::RegistryConfig;
 use dubhe_testkit::ZooKeeper;
 
-use crate::support::{Inside, LONG, Load, NamedShop, Shop, ShopClient, ShopService, loopback, until};
+use crate::support::{Inside, LONG, Load, NamedShop, ShopClient, ShopService, loopback, until};
 
 async fn zookeeper() -> ZooKeeper {
     ZooKeeper::builder().tick(Duration::from_millis(250)).start().await.unwrap()
@@ -22,8 +22,12 @@ fn registry(zookeeper: &ZooKeeper) -> RegistryConfig {
 }
 
 async fn provider(zookeeper: &ZooKeeper, name: &str) -> Dubhe {
-    let application =
-        Dubhe::builder(name).registry_config(registry(zookeeper)).protocol(loopback(0)).start().await.unwrap();
+    let application = Dubhe::builder(name)
+        .registry_config(registry(zookeeper))
+        .protocol(loopback(0))
+        .start()
+        .await
+        .unwrap();
     let shop = NamedShop { name: name.to_owned(), inside: std::sync::Arc::new(Inside::default()) };
     application.export(ShopService::new(shop)).await.unwrap();
     application
@@ -79,7 +83,10 @@ async fn a_pause_longer_than_the_session_costs_no_call_and_everybody_is_back() {
     consumer.shutdown().await;
     a.shutdown().await;
     let left = zookeeper.four_letter("dump").await.unwrap();
-    assert!(!left.contains("/providers/") && !left.contains("/consumers/"), "nobody's nodes are left: {left}");
+    assert!(
+        !left.contains("/providers/") && !left.contains("/consumers/"),
+        "nobody's nodes are left: {left}"
+    );
 }
 
 #[tokio::test]
@@ -90,6 +97,9 @@ async fn a_registry_that_is_not_there_is_told_with_its_address() {
         ..RegistryConfig::at("zookeeper://127.0.0.1:1")
     };
     let consumer = Dubhe::builder("consumer").registry_config(registry).start().await.unwrap();
-    let error = tokio::time::timeout(LONG, consumer.refer::<ShopClient>()).await.expect("it does not hang").unwrap_err();
+    let error = tokio::time::timeout(LONG, consumer.refer::<ShopClient>())
+        .await
+        .expect("it does not hang")
+        .unwrap_err();
     assert!(error.to_string().contains("127.0.0.1:1"), "{error}");
 }
