@@ -134,7 +134,7 @@ fn user() -> User {
 fn argument_of(step: &str) -> Box<dyn ObjectReader + Send> {
     let frame = frames().into_iter().find(|frame| frame["step"] == step && frame["dir"] == "c2p");
     let mut reader = reader(body(&frame.expect("the step is there")));
-    (0..5).for_each(|_| drop(reader.read_str().unwrap()));
+    (0..5).for_each(|_| drop(reader.read_str().expect("five strings come first")));
     reader
 }
 

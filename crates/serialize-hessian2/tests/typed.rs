@@ -19,11 +19,11 @@ use support::{bytes, read_as, read_value, write, write_value};
 fn check<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: T, expected: &str) {
     let body = write(&value);
     assert_eq!(hex::encode(&body), hex::encode(bytes(expected)), "{value:?}");
-    assert_eq!(read_as::<T>(body.clone()).unwrap(), value);
-    let dynamic = to_value(&value).unwrap();
+    assert_eq!(read_as::<T>(body.clone()).expect("it reads"), value);
+    let dynamic = to_value(&value).expect("it has a dynamic form");
     assert_eq!(write_value(&dynamic), body, "{dynamic:?}");
-    assert_eq!(read_value(body).unwrap(), dynamic);
-    assert_eq!(from_value::<T>(dynamic).unwrap(), value);
+    assert_eq!(read_value(body).expect("it reads"), dynamic);
+    assert_eq!(from_value::<T>(dynamic).expect("it converts"), value);
 }
 
 fn text(text: &str) -> String {
@@ -192,7 +192,7 @@ struct Person {
     age: Option<i32>,
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
     nick_names: Vec<String>,
-    boss: Option<Box<Person>>,
+    boss: Option<Box<Self>>,
     extra: Value,
     picture: JavaBytes,
 }
@@ -245,7 +245,7 @@ fn classes_beyond_the_sixteenth_and_lists_of_unknown_length_are_written_right() 
     );
     let classes: Vec<Value> =
         (0..20).map(|index| Value::object(format!("demo.C{index}"), [("a", index)])).collect();
-    let both = (classes.clone(), Person::default(), Color::Red, Person::default());
+    let both = (classes, Person::default(), Color::Red, Person::default());
     let read: (Vec<Value>, Person, Color, Person) = read_as(write(&both)).unwrap();
     assert_eq!(read, both);
 }

@@ -131,7 +131,7 @@ fn a_shared_object_reads_twice_into_typed_values() {
 fn a_cycle_in_a_typed_value_is_an_error() {
     #[derive(Debug, Deserialize)]
     struct Node {
-        next: Option<Box<Node>>,
+        next: Option<Box<Self>>,
     }
 
     let error = read_as::<Node>(bytes("43 01 4e 91 04 6e657874 60 5190")).unwrap_err().to_string();
@@ -287,7 +287,7 @@ fn nesting_is_bounded_for_reading_skipping_and_writing() {
     #[derive(Debug, Deserialize, Serialize)]
     #[serde(rename = "demo.Node")]
     struct Node {
-        next: Option<Box<Node>>,
+        next: Option<Box<Self>>,
     }
     let chain =
         |levels: usize| (1..levels).fold(Node { next: None }, |node, _| Node { next: Some(Box::new(node)) });
@@ -330,7 +330,7 @@ fn references_cannot_multiply_a_small_body_into_a_large_one() {
     #[allow(dead_code, reason = "only built")]
     enum Tree {
         Leaf(i32),
-        Node(Vec<Tree>),
+        Node(Vec<Self>),
     }
     let error = read_as::<Tree>(bomb(40)).unwrap_err().to_string();
     assert!(error.contains("more than 1000000 values"), "{error}");

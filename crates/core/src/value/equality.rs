@@ -17,10 +17,10 @@ impl Eq for Value {}
 /// `seen` holds pairs of shared parts that are equal or being compared further up; the latter cannot be met again,
 /// as an `Arc` tree has no cycles.
 fn equal(a: &Value, b: &Value, seen: &mut HashSet<(usize, usize)>) -> bool {
-    if let (Some(left), Some(right)) = (shared_address(a), shared_address(b)) {
-        if !seen.insert((left, right)) {
-            return true;
-        }
+    if let (Some(left), Some(right)) = (shared_address(a), shared_address(b))
+        && !seen.insert((left, right))
+    {
+        return true;
     }
     match (a, b) {
         (Value::Null, Value::Null) => true,

@@ -80,7 +80,7 @@ mod to;
 
 pub use from::{Octet, from_value, hidden_fields};
 pub use java_type::{JavaType, descriptor_of};
-pub use to::to_value;
+pub use to::{to_generic_value, to_value};
 
 /// Any value as a Java peer sends it, without loss: class names, list and map types, int versus long, field order and
 /// shared identity are kept. Cheap to clone.

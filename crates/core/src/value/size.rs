@@ -25,7 +25,7 @@ impl Value {
 /// Address of a compound value that may occur more than once, and its children.
 pub(crate) fn shared_address(value: &Value) -> Option<usize> {
     fn address<T>(arc: &Arc<T>) -> Option<usize> {
-        (Arc::strong_count(arc) > 1).then(|| Arc::as_ptr(arc) as usize)
+        (Arc::strong_count(arc) > 1).then_some(Arc::as_ptr(arc) as usize)
     }
     match value {
         Value::List(list) => address(list),

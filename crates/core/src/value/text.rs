@@ -47,8 +47,7 @@ impl fmt::Debug for Value {
             Self::Date(value) => write!(f, "Date({value})"),
             Self::Str(text) if text.len() <= DISPLAY_LIMIT => write!(f, "Str({text:?})"),
             Self::Str(text) => {
-                let end = text.floor_char_boundary(DISPLAY_LIMIT);
-                write!(f, "Str({:?}… {} bytes)", &text[..end], text.len())
+                write!(f, "Str({:?}… {} bytes)", start_of(text, DISPLAY_LIMIT), text.len())
             }
             Self::Ref(index) => write!(f, "Ref({index})"),
             Self::Utf16(_) | Self::Bytes(_) | Self::List(_) | Self::Map(_) | Self::Object(_) => {
@@ -99,10 +98,19 @@ impl Write for Bounded {
             self.text.push_str(part);
             return Ok(());
         }
-        self.text.push_str(&part[..part.floor_char_boundary(room)]);
+        self.text.push_str(start_of(part, room));
         self.full = true;
         Err(fmt::Error)
     }
+}
+
+/// The longest start of `text` of at most `most` bytes.
+fn start_of(text: &str, most: usize) -> &str {
+    let mut end = most.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 fn show(value: &Value, out: &mut Bounded, depth: usize) -> fmt::Result {

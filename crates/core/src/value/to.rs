@@ -16,7 +16,14 @@ const MAX_DEPTH: usize = 128;
 ///
 /// Errors: an integer that fits no Java long, nesting over 128 levels, or what a `Serialize` implementation reports.
 pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<Value, SerializeError> {
-    value.serialize(ToValue { depth: 0 })
+    value.serialize(ToValue { depth: 0, constants: Constants::AsEnums })
+}
+
+/// As [`to_value`], but enum constants are their names: what a generic caller reads. Origin: `PojoUtils.generalize`.
+///
+/// A constant and an object with one field `name` are alike in a [`Value`], so this cannot be told later.
+pub fn to_generic_value<T: Serialize + ?Sized>(value: &T) -> Result<Value, SerializeError> {
+    value.serialize(ToValue { depth: 0, constants: Constants::AsNames })
 }
 
 impl ser::Error for SerializeError {
@@ -28,6 +35,14 @@ impl ser::Error for SerializeError {
 #[derive(Clone, Copy)]
 struct ToValue {
     depth: usize,
+    constants: Constants,
+}
+
+/// What becomes of the constants of Java enums.
+#[derive(Clone, Copy, PartialEq)]
+enum Constants {
+    AsEnums,
+    AsNames,
 }
 
 impl ToValue {
@@ -35,7 +50,7 @@ impl ToValue {
         if self.depth >= MAX_DEPTH {
             return Err(SerializeError::new(format!("the value is nested deeper than {MAX_DEPTH} levels")));
         }
-        Ok(Self { depth: self.depth + 1 })
+        Ok(Self { depth: self.depth + 1, ..self })
     }
 }
 
@@ -143,7 +158,7 @@ impl Serializer for ToValue {
         _index: u32,
         variant: &'static str,
     ) -> Result<Value, SerializeError> {
-        if marker::is_class(name) {
+        if marker::is_class(name) && self.constants == Constants::AsEnums {
             return Ok(Value::enum_constant(name, variant));
         }
         Ok(Value::from(variant))

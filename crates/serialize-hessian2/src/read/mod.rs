@@ -216,7 +216,6 @@ impl ObjectReader for Reader {
     ) -> Result<()> {
         let mut deserializer = <dyn erased_serde::Deserializer<'_>>::erase(typed::Typed(self));
         let result = visit(&mut deserializer).map_err(SerializeError::from);
-        drop(deserializer);
         self.place(result)
     }
 

@@ -132,7 +132,7 @@ impl Reader {
 
     /// Compound value `index`, if it is part of the dynamic value being read: a cycle while it is open.
     fn known(&mut self, index: usize) -> Option<Value> {
-        let Some(part) = self.compounds.get(index).filter(|part| part.root == self.root) else { return None };
+        let part = self.compounds.get(index).filter(|part| part.root == self.root)?;
         if part.open > 0 {
             return Some(Value::Ref(part.number));
         }

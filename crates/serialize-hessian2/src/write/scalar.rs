@@ -97,15 +97,14 @@ impl Writer<'_> {
             self.out.put_slice(chunk);
             bytes = rest;
         }
-        match bytes.len() {
-            len @ 0..=tag::BINARY_DIRECT_MAX => self.out.put_u8(tag::BINARY_DIRECT + len as u8),
-            len @ 0..=tag::BINARY_SHORT_MAX => {
-                self.out.put_slice(&[tag::BINARY_SHORT + (len >> 8) as u8, len as u8]);
-            }
-            len => {
-                self.out.put_u8(tag::BINARY_LAST);
-                self.out.put_u16(len as u16);
-            }
+        let len = bytes.len();
+        if len <= tag::BINARY_DIRECT_MAX {
+            self.out.put_u8(tag::BINARY_DIRECT + len as u8);
+        } else if len <= tag::BINARY_SHORT_MAX {
+            self.out.put_slice(&[tag::BINARY_SHORT + (len >> 8) as u8, len as u8]);
+        } else {
+            self.out.put_u8(tag::BINARY_LAST);
+            self.out.put_u16(len as u16);
         }
         self.out.put_slice(bytes);
     }
@@ -144,15 +143,13 @@ impl Writer<'_> {
     }
 
     fn last_string_head(&mut self, units: usize) {
-        match units {
-            0..=tag::STRING_DIRECT_MAX => self.out.put_u8(tag::STRING_DIRECT + units as u8),
-            0..=tag::STRING_SHORT_MAX => {
-                self.out.put_slice(&[tag::STRING_SHORT + (units >> 8) as u8, units as u8]);
-            }
-            _ => {
-                self.out.put_u8(tag::STRING_LAST);
-                self.out.put_u16(units as u16);
-            }
+        if units <= tag::STRING_DIRECT_MAX {
+            self.out.put_u8(tag::STRING_DIRECT + units as u8);
+        } else if units <= tag::STRING_SHORT_MAX {
+            self.out.put_slice(&[tag::STRING_SHORT + (units >> 8) as u8, units as u8]);
+        } else {
+            self.out.put_u8(tag::STRING_LAST);
+            self.out.put_u16(units as u16);
         }
     }
 
