@@ -54,8 +54,10 @@ pub struct Payload {
 struct Form {
     write: WritePayload,
     to_value: PayloadValue,
+    to_generic_value: PayloadValue,
 }
 
+const NO_DYNAMIC_FORM: &str = "a decoded reply has no dynamic form";
 const NOT_ITS_TYPE: &str = "the payload is not of the type that it was made from";
 
 impl Payload {
@@ -88,7 +90,17 @@ impl Payload {
                 None => Err(SerializeError::new(NOT_ITS_TYPE)),
             }
         }
-        Self { value: Some(Box::new(value)), form: Some(Form { write: write::<T>, to_value: to_value::<T> }) }
+        fn to_generic_value<T: serde::Serialize + 'static>(
+            value: &(dyn Any + Send),
+        ) -> Result<Value, SerializeError> {
+            match value.downcast_ref::<T>() {
+                Some(value) => crate::value::to_generic_value(value),
+                None => Err(SerializeError::new(NOT_ITS_TYPE)),
+            }
+        }
+        let form =
+            Form { write: write::<T>, to_value: to_value::<T>, to_generic_value: to_generic_value::<T> };
+        Self { value: Some(Box::new(value)), form: Some(form) }
     }
 
     /// A dynamic value; it can be written.
@@ -102,7 +114,7 @@ impl Payload {
         fn to_value(value: &(dyn Any + Send)) -> Result<Value, SerializeError> {
             value.downcast_ref::<Value>().cloned().ok_or_else(|| SerializeError::new(NOT_ITS_TYPE))
         }
-        Self { value: Some(Box::new(value)), form: Some(Form { write, to_value }) }
+        Self { value: Some(Box::new(value)), form: Some(Form { write, to_value, to_generic_value: to_value }) }
     }
 
     /// Whether this is null.
@@ -143,7 +155,16 @@ impl Payload {
         match (&self.value, self.form) {
             (None, _) => Ok(Value::Null),
             (Some(value), Some(form)) => (form.to_value)(value.as_ref()),
-            (Some(_), None) => Err(SerializeError::new("a decoded reply has no dynamic form")),
+            (Some(_), None) => Err(SerializeError::new(NO_DYNAMIC_FORM)),
+        }
+    }
+
+    /// As [`Payload::to_value`], but enum constants are their names, as generic callers read them.
+    pub fn to_generic_value(&self) -> Result<Value, SerializeError> {
+        match (&self.value, self.form) {
+            (None, _) => Ok(Value::Null),
+            (Some(value), Some(form)) => (form.to_generic_value)(value.as_ref()),
+            (Some(_), None) => Err(SerializeError::new(NO_DYNAMIC_FORM)),
         }
     }
 }

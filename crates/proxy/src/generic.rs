@@ -38,15 +38,20 @@ impl GenericService {
         self.client.invoker()
     }
 
-    /// Calls `method`; `parameter_types` are Java names (`java.lang.String`, `int`, `java.util.List`), one per argument.
+    /// Calls `method`; `parameter_types` are Java names (`java.lang.String`, `int`, `java.util.List`), one per argument. Without any
+    /// the provider goes by the method's name, which must not be overloaded then.
     pub async fn invoke(
         &self,
         method: &str,
         parameter_types: &[&str],
         arguments: Vec<Value>,
     ) -> Result<Value, RpcError> {
-        let types = parameter_types.iter().map(|name| Value::from(*name)).collect();
-        let call = vec![Value::from(method), array("[string", types), array("[object", arguments)];
+        let types = if parameter_types.is_empty() && !arguments.is_empty() {
+            Value::Null
+        } else {
+            array("[string", parameter_types.iter().map(|name| Value::from(*name)).collect())
+        };
+        let call = vec![Value::from(method), types, array("[object", arguments)];
         let call =
             Invocation::new(Arc::clone(&self.invoke), Arc::new(call)).with_attachment("generic", "true");
         let payload = self.client.invoke(call).await?;

@@ -214,8 +214,8 @@ fn generalise(payload: Payload) -> Result<Value, RpcError> {
         return Ok(Value::Null);
     }
     payload
-        .to_value()
-        .map(Value::generalise)
+        .to_generic_value()
+        .map(generalise::generalise)
         .map_err(|error| refusal(format!("the result cannot be generalised: {error}")))
 }
 
