@@ -35,4 +35,7 @@ mod bound;
 mod handler;
 mod served;
 
+#[cfg(test)]
+mod tests;
+
 pub use protocol::DubboProtocol;
