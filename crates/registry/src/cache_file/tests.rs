@@ -252,8 +252,9 @@ fn writers_at_the_same_time_never_leave_a_torn_file() {
                 }
             }
         });
-        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        let ended: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(ended.iter().all(Result::is_ok));
         reader.join().unwrap();
     });
     assert_eq!(read(&path).len(), 4);
