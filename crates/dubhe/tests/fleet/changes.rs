@@ -145,24 +145,22 @@ async fn a_thousand_parameter_changes_under_load_fail_no_call() {
     let address = a.address();
     let (host, port) = address.split_once(':').unwrap();
     let mut status = shop.directory().status();
-    let mut applied = 0;
-    for round in 0..1_000 {
+    for round in 0..500 {
         let rule = Url::builder(keys::protocol::OVERRIDE, host, port.parse().unwrap())
             .path("dev.dubhe.test.Shop")
             .param(keys::CATEGORY, keys::category::CONFIGURATORS)
             .param(keys::INTERFACE, "dev.dubhe.test.Shop")
             .param("greet.timeout", 20_000 + round)
             .build();
+        // Put and removed: two changes.
         status.borrow_and_update();
         registry.register(&rule).await.unwrap();
+        status.changed().await.unwrap();
         registry.unregister(&rule).await.unwrap();
-        if status.has_changed().unwrap() {
-            applied += 1;
-        }
+        status.changed().await.unwrap();
     }
     load.more(100).await;
     assert_eq!(load.stop().await, [""; 0]);
-    assert!(applied > 0, "no change was ever applied while the load ran");
 }
 
 #[tokio::test]
