@@ -89,13 +89,22 @@ struct Stage {
 }
 
 impl Stage {
-    /// One provider, one consumer, all its cases.
+    /// One provider; one consumer that finds it in the registry, for all cases, and one that calls it directly, for the case that a
+    /// registry prevents: a group that the provider does not have.
     fn cases(&self, tell: &mut dyn FnMut(&str, Outcome)) -> Result<()> {
         let (_zookeeper, registry) = self.zookeeper("cases")?;
         let (_provider, _) = self.provide(&registry, "A", FIRST, 20_880, "cases-provider")?;
-        let mut command = self.consumer.command(Role::Consumer, &self.name("cases-consumer"))?;
-        command.args(["--registry", &registry]);
-        let consumer = Program::start(&mut command, &self.name("cases-consumer"))?;
+        self.consume("cases-consumer", &["--registry", &registry], tell)?;
+        let url = format!("dubbo://{FIRST}:20880");
+        let direct =
+            ["--url", &url, "--services", "greet", "--kinds", "typed", "--only", "typed/wrong-group"];
+        self.consume("direct-consumer", &direct, tell)
+    }
+
+    /// Runs a consumer to its end and tells its cases.
+    fn consume(&self, log: &str, options: &[&str], tell: &mut dyn FnMut(&str, Outcome)) -> Result<()> {
+        let mut command = self.consumer.command(Role::Consumer, &self.name(log))?;
+        let consumer = Program::start(command.args(options), &self.name(log))?;
         let mut count = 0;
         while let Some(line) = consumer.next(CASE)? {
             if line.starts_with("READY ") {
@@ -108,8 +117,8 @@ impl Stage {
         // 1 says that some cases failed, which each of them has said itself.
         match consumer.end(CASE)?.code() {
             Some(0 | 1) if count > 0 => Ok(()),
-            Some(code) => bail!("the consumer ended with {code} after {count} cases; its log tells why"),
-            None => bail!("the consumer crashed after {count} cases; its log tells why"),
+            Some(code) => bail!("{log} ended with {code} after {count} cases; its log tells why"),
+            None => bail!("{log} crashed after {count} cases; its log tells why"),
         }
     }
 
