@@ -158,13 +158,22 @@ impl<V: Observable> Watched<V> {
     }
 
     async fn look(&self, up: &Up, created: &mut bool) -> Result<Look<V>, Failure> {
-        let look = V::look(up, &self.path).await?;
-        if look.value.is_some() || *created || !self.create.load(Ordering::Relaxed) {
-            return Ok(look);
+        if !*created && self.create.load(Ordering::Relaxed) {
+            let mut look = V::look_at_present(up, &self.path).await;
+            if matches!(look, Err(Failure::Missing)) {
+                // Sent together, executed in order.
+                let none = Bytes::new();
+                let (made, again) =
+                    futures::join!(up.create(&self.path, &none), V::look_at_present(up, &self.path));
+                made?;
+                look = again;
+            }
+            // Once: if it is deleted later on, somebody means it.
+            *created = matches!(look, Ok(_) | Err(Failure::Missing));
+            if !matches!(look, Err(Failure::Missing)) {
+                return look;
+            }
         }
-        up.create(&self.path, &Bytes::new()).await?;
-        // Once: if it is deleted later on, somebody means it.
-        *created = true;
         V::look(up, &self.path).await
     }
 

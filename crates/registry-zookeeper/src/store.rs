@@ -33,40 +33,37 @@ pub(crate) struct Look<V> {
 
 /// What can be watched.
 pub(crate) trait Observable: Clone + PartialEq + Send + Sync + 'static {
-    fn look(up: &Up, path: &str) -> impl Future<Output = Result<Look<Self>, Failure>> + Send;
+    /// Reads a node and watches it; [`Failure::Missing`], and no watch, if there is none.
+    fn look_at_present(up: &Up, path: &str) -> impl Future<Output = Result<Look<Self>, Failure>> + Send;
+
+    /// Reads a node and watches it, or watches for it.
+    fn look(up: &Up, path: &str) -> impl Future<Output = Result<Look<Self>, Failure>> + Send {
+        async move {
+            for _ in 0..RACES {
+                match Self::look_at_present(up, path).await {
+                    Err(Failure::Missing) => {}
+                    present => return present,
+                }
+                if let Some(missing) = up.look_for_missing(path).await? {
+                    return Ok(missing);
+                }
+            }
+            Err(Failure::Missing)
+        }
+    }
 }
 
 impl Observable for Children {
-    async fn look(up: &Up, path: &str) -> Result<Look<Self>, Failure> {
-        for _ in 0..RACES {
-            match up.call(up.client.get_and_watch_children(path)).await {
-                Ok((names, stat, watcher)) => return Ok(up.found(sorted(names), stat.pzxid, watcher)),
-                Err(Failure::Missing) => {}
-                Err(failure) => return Err(failure),
-            }
-            if let Some(missing) = up.look_for_missing(path).await? {
-                return Ok(missing);
-            }
-        }
-        Err(Failure::Missing)
+    async fn look_at_present(up: &Up, path: &str) -> Result<Look<Self>, Failure> {
+        let (names, stat, watcher) = up.call(up.client.get_and_watch_children(path)).await?;
+        Ok(up.found(sorted(names), stat.pzxid, watcher))
     }
 }
 
 impl Observable for NodeData {
-    async fn look(up: &Up, path: &str) -> Result<Look<Self>, Failure> {
-        for _ in 0..RACES {
-            match up.call(up.client.get_and_watch_data(path)).await {
-                Ok((bytes, stat, watcher)) => {
-                    return Ok(up.found(node_data(bytes, &stat), stat.mzxid, watcher));
-                }
-                Err(Failure::Missing) => {}
-                Err(failure) => return Err(failure),
-            }
-            if let Some(missing) = up.look_for_missing(path).await? {
-                return Ok(missing);
-            }
-        }
-        Err(Failure::Missing)
+    async fn look_at_present(up: &Up, path: &str) -> Result<Look<Self>, Failure> {
+        let (bytes, stat, watcher) = up.call(up.client.get_and_watch_data(path)).await?;
+        Ok(up.found(node_data(bytes, &stat), stat.mzxid, watcher))
     }
 }
 
