@@ -380,8 +380,24 @@ impl<'a> Fields<'a> {
 }
 
 /// Places, in falling order, of the names that come again later: a superclass's fields that its subclass hides.
-pub fn hidden_fields<'a>(names: impl DoubleEndedIterator<Item = &'a str> + ExactSizeIterator) -> Vec<usize> {
-    let mut seen = HashSet::with_capacity(names.len());
+pub fn hidden_fields<'a>(
+    names: impl DoubleEndedIterator<Item = &'a str> + ExactSizeIterator + Clone,
+) -> Vec<usize> {
+    /// Up to this many names comparing all is quicker than hashing them.
+    const FEW: usize = 16;
+
+    let count = names.len();
+    if count <= FEW {
+        let again = |at: usize, name: &str| names.clone().skip(at + 1).any(|later| later == name);
+        return names
+            .clone()
+            .enumerate()
+            .rev()
+            .filter(|(at, name)| again(*at, name))
+            .map(|(at, _)| at)
+            .collect();
+    }
+    let mut seen = HashSet::with_capacity(count);
     names.enumerate().rev().filter(|(_, name)| !seen.insert(*name)).map(|(at, _)| at).collect()
 }
 

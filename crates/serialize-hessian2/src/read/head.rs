@@ -179,7 +179,7 @@ impl Reader {
         let at = self.at;
         let first = self.byte()?;
         if matches!(first, 0x00..=0x1f | 0x30..=0x33 | tag::STRING_CHUNK | tag::STRING_LAST) {
-            let name: Arc<str> = self.string(first)?.into();
+            let name = self.shared_text(first)?;
             if self.again.is_none() {
                 self.types.push(Arc::clone(&name));
             }
@@ -213,6 +213,36 @@ impl Reader {
         let hidden = hidden_fields(fields.iter().map(|field| &**field));
         self.classes.push(Arc::new(Class { name, fields, hidden }));
         Ok(())
+    }
+
+    fn shared_text(&mut self, first: u8) -> Result<Arc<str>> {
+        match self.plain(first)? {
+            Some(text) => Ok(text.into()),
+            None => Ok(self.string(first)?.into()),
+        }
+    }
+
+    /// The int whose tag is next, if it is one; the commonest value of all, without the detour over [`Head`].
+    pub(super) fn next_int(&mut self) -> Result<Option<i32>> {
+        match self.input.get(self.at).copied() {
+            Some(first @ 0x80..=0xd7) => {
+                let at = self.at;
+                self.at += 1;
+                self.int_of(at, first).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The tag of the string that is next, if it is one; the same for strings.
+    pub(super) fn next_string(&mut self) -> Option<u8> {
+        match self.input.get(self.at).copied() {
+            Some(first @ (0x00..=0x1f | 0x30..=0x33)) => {
+                self.at += 1;
+                Some(first)
+            }
+            _ => None,
+        }
     }
 
     /// The name of a class or field.

@@ -22,17 +22,23 @@ impl From<Text> for Value {
 }
 
 impl Reader {
-    /// The string whose first chunk has tag `first`, without a copy when it is one chunk of ASCII.
-    pub(super) fn ascii(&mut self, first: u8) -> Result<Option<&str>> {
+    /// The string whose first chunk has tag `first`, without a copy, when it is one chunk that is the same in UTF-8: no
+    /// characters beyond U+FFFF.
+    pub(super) fn plain(&mut self, first: u8) -> Result<Option<&str>> {
         if first == tag::STRING_CHUNK {
             return Ok(None);
         }
         let back = self.at;
         let (units, _) = self.string_chunk(back, first)?;
-        let ascii = self.input.get(self.at..self.at + units).filter(|bytes| bytes.is_ascii());
-        match ascii.and_then(|bytes| std::str::from_utf8(bytes).ok()) {
+        let start = self.at;
+        let end = match self.input.get(start..start + units) {
+            Some(bytes) if bytes.is_ascii() => Some(start + units),
+            _ => after_units(&self.input, start, units),
+        };
+        let bytes = end.and_then(|end| self.input.get(start..end));
+        match bytes.and_then(|bytes| std::str::from_utf8(bytes).ok()) {
             Some(text) => {
-                self.at += units;
+                self.at = start + text.len();
                 Ok(Some(text))
             }
             None => {
@@ -56,7 +62,7 @@ impl Reader {
 
     /// The string whose first chunk has tag `first`.
     pub(super) fn text(&mut self, first: u8) -> Result<Text> {
-        if let Some(text) = self.ascii(first)? {
+        if let Some(text) = self.plain(first)? {
             return Ok(Text::Str(text.to_owned()));
         }
         let mut units = Units::default();
@@ -178,6 +184,18 @@ impl Reader {
         self.at += len;
         Ok((self.input.slice(self.at - len..self.at), last))
     }
+}
+
+/// Where `units` characters end that begin at `at`, going by their first bytes; `None` if one is not as in UTF-8, that
+/// is half of a pair, or of four bytes.
+fn after_units(input: &[u8], at: usize, units: usize) -> Option<usize> {
+    (0..units).try_fold(at, |at, _| match input.get(at)? {
+        0xc0..=0xdf => Some(at + 2),
+        0xed if input.get(at + 1)? >= &0xa0 => None,
+        0xe0..=0xef => Some(at + 3),
+        0xf0.. => None,
+        _ => Some(at + 1),
+    })
 }
 
 /// UTF-16 units on their way into a string. Surrogates of a pair may come from two chunks.

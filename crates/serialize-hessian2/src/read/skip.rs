@@ -10,7 +10,7 @@ impl Reader {
         let (at, head) = self.head()?;
         match head {
             Head::Str(first) => {
-                if self.ascii(first)?.is_none() {
+                if self.plain(first)?.is_none() {
                     self.text(first)?;
                 }
             }

@@ -25,6 +25,9 @@ fn mismatch<'de, V: Visitor<'de>>(reader: &Reader, at: usize, head: &Head, visit
 
 impl Reader {
     fn integer<'de, V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value> {
+        if let Some(int) = self.next_int()? {
+            return visitor.visit_i64(i64::from(int));
+        }
         let (at, head) = self.head()?;
         match head {
             Head::Int(value) => visitor.visit_i64(i64::from(value)),
@@ -50,7 +53,7 @@ impl Reader {
     }
 
     fn visit_text<'de, V: Visitor<'de>>(&mut self, first: u8, visitor: V) -> Result<V::Value> {
-        match self.ascii(first)? {
+        match self.plain(first)? {
             Some(text) => visitor.visit_str(text),
             None => visitor.visit_string(self.string(first)?),
         }
@@ -204,6 +207,9 @@ impl<'de> Deserializer<'de> for Typed<'_> {
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         let reader = self.0;
+        if let Some(first) = reader.next_string() {
+            return reader.visit_text(first, visitor);
+        }
         let (at, head) = reader.head()?;
         match head {
             Head::Str(first) => reader.visit_text(first, visitor),

@@ -19,35 +19,39 @@ impl Reader {
     }
 
     fn part(&mut self) -> Result<Value> {
+        if let Some(int) = self.next_int()? {
+            self.count()?;
+            return Ok(Value::Int(int));
+        }
+        if let Some(first) = self.next_string() {
+            return self.text_value(first);
+        }
         let (at, head) = self.head()?;
+        match head {
+            Head::List { class, len } => return self.compound(at, |reader| reader.list(class, len)),
+            Head::Map { class } => return self.compound(at, |reader| reader.map(class)),
+            Head::Object(class) => return self.compound(at, |reader| reader.object(&class)),
+            Head::Ref(index) => return self.target(index),
+            Head::Str(first) => return self.text_value(first),
+            _ => self.count()?,
+        }
         Ok(match head {
-            Head::Null => self.simple(Value::Null)?,
-            Head::Bool(value) => self.simple(Value::Bool(value))?,
-            Head::Int(value) => self.simple(Value::Int(value))?,
-            Head::Long(value) => self.simple(Value::Long(value))?,
-            Head::Double(value) => self.simple(Value::Double(value))?,
-            Head::Date(millis) => self.simple(Value::Date(millis))?,
-            Head::Str(first) => {
-                let value = match self.ascii(first)? {
-                    Some(text) => Value::Str(text.into()),
-                    None => self.text(first)?.into(),
-                };
-                self.simple(value)?
-            }
-            Head::Binary(first) => {
-                let bytes = self.binary(first)?;
-                self.simple(Value::Bytes(bytes))?
-            }
-            Head::List { class, len } => self.compound(at, |reader| reader.list(class, len))?,
-            Head::Map { class } => self.compound(at, |reader| reader.map(class))?,
-            Head::Object(class) => self.compound(at, |reader| reader.object(&class))?,
-            Head::Ref(index) => self.target(index)?,
+            Head::Bool(value) => Value::Bool(value),
+            Head::Int(value) => Value::Int(value),
+            Head::Long(value) => Value::Long(value),
+            Head::Double(value) => Value::Double(value),
+            Head::Date(millis) => Value::Date(millis),
+            Head::Binary(first) => Value::Bytes(self.binary(first)?),
+            _ => Value::Null,
         })
     }
 
-    fn simple(&mut self, value: Value) -> Result<Value> {
+    fn text_value(&mut self, first: u8) -> Result<Value> {
         self.count()?;
-        Ok(value)
+        match self.plain(first)? {
+            Some(text) => Ok(Value::Str(text.into())),
+            None => Ok(self.text(first)?.into()),
+        }
     }
 
     fn list(&mut self, class: Option<Arc<str>>, len: Option<usize>) -> Result<Value> {
@@ -124,7 +128,8 @@ impl Reader {
             ));
         }
         if let Some(value) = self.known(index) {
-            return self.simple(value);
+            self.count()?;
+            return Ok(value);
         }
         // It belongs to another value of the body, where numbers count from another root.
         self.again(index, Self::part)
