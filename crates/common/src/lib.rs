@@ -36,7 +36,6 @@ pub mod keys;
 pub mod matching;
 pub mod merge;
 pub mod provider_view;
-pub mod registered;
 
 pub use address::parse_registry_address;
 pub use builder::UrlBuilder;

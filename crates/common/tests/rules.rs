@@ -1,11 +1,7 @@
-//! Configurators and registered URLs.
+//! Configurators.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use dubhe_common::registered::{
-    accepts_protocol, consumer_to_register, consumer_to_subscribe, provider_to_register,
-    provider_to_subscribe,
-};
 use dubhe_common::{Configurators, RuleTarget, Url};
 
 const LOCAL: &str = "192.0.2.9";
@@ -115,75 +111,4 @@ fn an_empty_notice_clears_rules_and_no_notice_keeps_them() {
         url("nonsense://0.0.0.0/x?timeout=1"),
     ]);
     assert!(useless.unwrap().is_empty());
-}
-
-#[test]
-fn a_provider_is_registered_without_what_concerns_its_machine_only() {
-    let registry = url("zookeeper://192.0.2.1:2181");
-    let provider = url(
-        "dubbo://192.0.2.2:20880/com.foo.Bar?.secret=1&bind.ip=10.0.0.1&bind.port=1&qos.port=2&side=provider&timestamp=3",
-    );
-    assert_eq!(
-        provider_to_register(&provider, &registry).to_full_string(),
-        "dubbo://192.0.2.2:20880/com.foo.Bar?side=provider&timestamp=3"
-    );
-}
-
-#[test]
-fn a_short_provider_url_keeps_what_a_consumer_needs() {
-    let registry = url("zookeeper://192.0.2.1:2181?simplified=true&extra-keys=threads,env");
-    let provider = url(
-        "dubbo://192.0.2.2:20880/com.foo.Bar?interface=com.foo.Bar&application=a&methods=say&say.timeout=1&sayings=2&env=x&queues=1\
-         &threads=9&timeout=5&group=&timestamp=3",
-    );
-    assert_eq!(
-        provider_to_register(&provider, &registry).to_full_string(),
-        "dubbo://192.0.2.2:20880/com.foo.Bar?application=a&env=x&say.timeout=1&sayings=2&threads=9&timeout=5"
-    );
-    let elsewhere = provider_to_register(&provider.with_path("ctx/com.foo.Bar"), &registry);
-    assert_eq!(elsewhere.param("interface"), Some("com.foo.Bar"));
-}
-
-#[test]
-fn a_consumer_is_registered_without_check_and_subscribes_with_its_own() {
-    let consumer = url(
-        "consumer://127.0.0.1:1/com.foo.Bar?application=c&check=true&register.ip=10.0.0.9&side=consumer&version=1",
-    );
-    let registry = url("zookeeper://192.0.2.1:2181");
-    assert_eq!(
-        consumer_to_register(&consumer, &registry).to_full_string(),
-        "consumer://10.0.0.9/com.foo.Bar?application=c&category=consumers&check=false&side=consumer&version=1"
-    );
-    assert_eq!(
-        consumer_to_register(&consumer, &registry.with_param("simplified", true)).to_full_string(),
-        "consumer://10.0.0.9/com.foo.Bar?application=c&category=consumers&check=false&version=1"
-    );
-    assert_eq!(
-        consumer_to_subscribe(&consumer).to_full_string(),
-        "consumer://10.0.0.9/com.foo.Bar?application=c&category=providers,configurators,routers&check=true&side=consumer&version=1"
-    );
-}
-
-#[test]
-fn a_provider_subscribes_for_rules_about_itself() {
-    let provider = url("dubbo://192.0.2.2:20880/com.foo.Bar?side=provider");
-    assert_eq!(
-        provider_to_subscribe(&provider).to_full_string(),
-        "provider://192.0.2.2:20880/com.foo.Bar?category=configurators&check=false&side=provider"
-    );
-}
-
-#[test]
-fn a_registry_takes_the_protocols_it_lists_or_all_but_those_it_excludes() {
-    let registry = |accepts: &str| url("zookeeper://192.0.2.1:2181").with_param("accepts", accepts);
-    for (accepts, protocol, expected) in [
-        ("", "dubbo", true),
-        ("dubbo,tri", "tri", true),
-        ("dubbo", "tri", false),
-        ("-tri", "tri", false),
-        ("-tri", "dubbo", true),
-        ("dubbo,-dubbo", "dubbo", true),
-    ] {
-        assert_eq!(accepts_protocol(&registry(accepts), protocol), expected, "{accepts} {protocol}");
-    }
 }

@@ -12,7 +12,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dubhe_common::registered::provider_to_register;
 use dubhe_common::{Url, keys};
 use dubhe_config::{ProtocolConfig, ServiceConfig};
 use dubhe_core::error::{ErrorCode, RpcError};
@@ -22,6 +21,7 @@ use dubhe_core::protocol::{Exported, Exporter};
 use dubhe_core::registry::Registry;
 use dubhe_core::service::Service;
 use dubhe_proxy::{ServiceInterface, Skeleton};
+use dubhe_registry::registered_url::{Dialect, Form, registered_provider_url};
 use tokio::sync::Mutex;
 
 use crate::application::Dubhe;
@@ -136,7 +136,8 @@ impl<'a> Export<'a> {
             return Ok(());
         }
         for registry in self.dubhe.registries().chosen(self.settings.registry.as_deref(), keys::REGISTER)? {
-            let url = provider_to_register(one.exporter.url(), registry.url());
+            let form = Form::of_registry(registry.url(), Dialect::default());
+            let url = registered_provider_url(one.exporter.url(), &form);
             registry
                 .register(&url)
                 .await

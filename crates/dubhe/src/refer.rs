@@ -26,6 +26,9 @@ use dubhe_core::registry::Registry;
 use dubhe_core::router::{Explanation, RouterChain};
 use dubhe_directory::{RegistryDirectory, RegistryDirectoryParts, StaticDirectory};
 use dubhe_proxy::{GenericService, ServiceClient, TypedClient};
+use dubhe_registry::registered_url::{
+    Dialect, Form, registered_consumer_url, registers_consumer, subscribe_url,
+};
 use dubhe_router::ConditionRouter;
 
 use crate::application::Dubhe;
@@ -291,14 +294,12 @@ impl Setup<'_> {
         chain: Arc<dyn RouterChain>,
     ) -> Result<Arc<dyn Directory>, RpcError> {
         let registry = self.registry()?;
-        let for_registry = dubhe_common::registered::consumer_for_registry(consumer);
-        let register =
-            self.settings.register.unwrap_or(true) && registry.url().bool_param(keys::REGISTER, true);
+        let register = self.settings.register.unwrap_or(true) && registers_consumer(consumer, registry.url());
+        let form = Form::of_registry(registry.url(), Dialect::default());
         let parts = RegistryDirectoryParts {
             consumer: consumer.clone(),
-            subscribe: dubhe_common::registered::consumer_to_subscribe(&for_registry),
-            register: register
-                .then(|| dubhe_common::registered::consumer_to_register(&for_registry, registry.url())),
+            subscribe: subscribe_url(consumer),
+            register: register.then(|| registered_consumer_url(consumer, &form)),
             protocols: Arc::clone(self.dubhe.protocols()),
             filters: self.dubhe.extensions().filters(FilterSide::Consumer),
             chain,
