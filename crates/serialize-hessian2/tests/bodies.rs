@@ -27,7 +27,12 @@ fn is_exception(json: &Json) -> bool {
 fn every_recorded_body_reads_as_the_values_that_java_read() {
     let mut values = 0;
     for frame in frames() {
-        let step = format!("{} {}", frame["step"], frame["dir"]);
+        let step = format!("{} {} {}", frame["section"], frame["step"], frame["dir"]);
+        if body(&frame)[..] == [0xff; 5] {
+            // Made by hand, cut short: Java takes the missing byte for 0xff.
+            assert!(support::read_values(body(&frame)).is_err());
+            continue;
+        }
         let mut reader = reader(body(&frame));
         for expected in frame["body_values_in_order"].as_array().unwrap() {
             if is_exception(expected) {
@@ -41,13 +46,13 @@ fn every_recorded_body_reads_as_the_values_that_java_read() {
         }
         assert_eq!(reader.remaining(), 0, "{step}");
     }
-    assert_eq!((frames().len(), values), (77, 417));
+    assert_eq!((frames().len(), values), (162, 792));
 }
 
 #[test]
 fn requests_written_value_by_value_are_the_bytes_of_java() {
     let mut same = 0;
-    for frame in frames().into_iter().filter(|frame| frame["dir"] == "c2p") {
+    for frame in frames().into_iter().filter(|frame| frame["section"] == "all" && frame["dir"] == "c2p") {
         let mut reader = reader(body(&frame));
         let count = frame["body_values_in_order"].as_array().unwrap().len();
         let head: Vec<String> = (0..5).map(|_| reader.read_str().unwrap().unwrap_or_default()).collect();
