@@ -23,17 +23,19 @@ pub(crate) enum Event {
 }
 
 impl Event {
-    /// What `body` says. A one-letter string ends with its letter in every serialization that is met (hessian2
-    /// `01 52`), or with a quote behind it (JSON); null has many forms, so that all else is a heartbeat.
-    pub(crate) fn of(body: &[u8]) -> Self {
+    /// What a body says; `None` for what is to be ignored. A one-letter string ends with its letter in every
+    /// serialization that is met (hessian2 `01 52`), or with a quote behind it (JSON). Null has a form of its own in each
+    /// serialization, so that outside of hessian2 all else is a heartbeat.
+    pub(crate) fn of(serialization: u8, body: &[u8]) -> Option<Self> {
         let letter = match body {
             [.., letter, b'"'] | [_, letter] => Some(letter),
             _ => None,
         };
         match letter {
-            Some(b'R') => Self::ReadOnly,
-            Some(b'W') => Self::Writeable,
-            _ => Self::Heartbeat,
+            Some(b'R') => Some(Self::ReadOnly),
+            Some(b'W') => Some(Self::Writeable),
+            _ if serialization != HESSIAN2 || body.is_empty() || body == NULL => Some(Self::Heartbeat),
+            _ => None,
         }
     }
 }

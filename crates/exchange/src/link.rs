@@ -174,15 +174,20 @@ impl LinkReceiver {
             // The answer to a heartbeat: that it came is all it says.
             return;
         }
-        let changed = match Event::of(body) {
-            Event::Heartbeat => {
+        let changed = match Event::of(header.serialization, body) {
+            None => return,
+            Some(Event::Heartbeat) => {
                 if header.two_way {
                     let _ = self.link.line.try_send(event::heartbeat_answer(header, body));
                 }
                 return;
             }
-            Event::ReadOnly => self.read_only(true, ConnectionState::Connected, ConnectionState::ReadOnly),
-            Event::Writeable => self.read_only(false, ConnectionState::ReadOnly, ConnectionState::Connected),
+            Some(Event::ReadOnly) => {
+                self.read_only(true, ConnectionState::Connected, ConnectionState::ReadOnly)
+            }
+            Some(Event::Writeable) => {
+                self.read_only(false, ConnectionState::ReadOnly, ConnectionState::Connected)
+            }
         };
         if changed {
             tracing::info!(peer.addr = %self.link.line.channel().peer_addr(), read_only = self.link.is_read_only(),

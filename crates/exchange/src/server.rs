@@ -184,7 +184,8 @@ impl Receiver for LineReceiver {
 
 impl LineReceiver {
     fn event(&self, header: &Header, body: &[u8]) {
-        if header.request && header.two_way && Event::of(body) == Event::Heartbeat {
+        let event = Event::of(header.serialization, body);
+        if header.request && header.two_way && event == Some(Event::Heartbeat) {
             let _ = self.line.try_send(event::heartbeat_answer(header, body));
         }
     }

@@ -111,7 +111,8 @@ impl Protocol for DubboProtocol {
 
     async fn drain(&self, grace: Duration) {
         let mut draining = JoinSet::new();
-        for bound in self.servers.lock().await.values().cloned() {
+        for bound in self.servers.lock().await.values() {
+            let bound = Arc::clone(bound);
             draining.spawn(async move { bound.drain(grace).await });
         }
         draining.join_all().await;

@@ -41,6 +41,9 @@ async fn a_server_answers_two_way_heartbeats_only_and_keeps_in_step() {
     let _server = exchanger.bind(address, ServerOptions::default(), handler).await.unwrap();
     let mut far = dial(&pipes, address).await;
     far.send(Header::request(1, 2, false).of_event(), b"N");
+    // Two-way, but no heartbeats.
+    far.send(Header::request(5, 2, true).of_event(), b"\x01R");
+    far.send(Header::request(6, 2, true).of_event(), b"\x03abc");
     far.send(Header::request(2, 2, true).of_event(), b"N");
     far.send(Header::request(3, 2, false), b"after");
     let (header, _) = far.frame().await.unwrap();
