@@ -63,7 +63,47 @@ pub(crate) fn same<T: PartialEq + Debug + ?Sized>(expected: &T, actual: &T) -> R
     Ok(String::new())
 }
 
-/// Every expected field must be there and equal, at whatever place; more fields may be. Of lists of maps only the first counts.
+/// As [`same`], for values that Java would call equal.
+pub(crate) fn same_value(expected: &Value, actual: &Value) -> Result<String> {
+    ensure!(
+        equal(expected, actual),
+        "expected {} ({:?}), got {} ({:?})",
+        show(expected),
+        expected.class(),
+        show(actual),
+        actual.class()
+    );
+    Ok(String::new())
+}
+
+/// Java's equality: the class of a collection does not count, arrays apart, nor does the order of a map's entries.
+fn equal(a: &Value, b: &Value) -> bool {
+    let is_array = |value: &Value| value.class().is_some_and(|class| class.starts_with('['));
+    match (a, b) {
+        (Value::List(left), Value::List(right)) => {
+            is_array(a) == is_array(b)
+                && left.items.len() == right.items.len()
+                && left.items.iter().zip(&right.items).all(|(a, b)| equal(a, b))
+        }
+        (Value::Map(left), Value::Map(right)) => {
+            let has = |(key, value): &(Value, Value)| {
+                right.entries.iter().any(|(k, v)| equal(key, k) && equal(value, v))
+            };
+            left.entries.len() == right.entries.len() && left.entries.iter().all(has)
+        }
+        (Value::Object(left), Value::Object(right)) => {
+            left.class == right.class
+                && left.fields.len() == right.fields.len()
+                && left
+                    .fields
+                    .iter()
+                    .all(|(name, value)| right.field(name).is_some_and(|other| equal(value, other)))
+        }
+        _ => a == b,
+    }
+}
+
+/// Every expected field must be there and equal; more fields may be. Of lists of maps only the first counts.
 pub(crate) fn same_fields(expected: &Value, actual: &Value, path: &str) -> Result<String> {
     match (expected, actual) {
         (Value::Map(fields), Value::Map(_)) => {
@@ -80,10 +120,7 @@ pub(crate) fn same_fields(expected: &Value, actual: &Value, path: &str) -> Resul
                 _ => bail!("{path}: an empty list"),
             }
         }
-        (Value::List(list), Value::List(got)) => {
-            same(&list.items, &got.items).map_err(|error| error.context(path.to_owned()))
-        }
-        _ => same(expected, actual).map_err(|error| error.context(path.to_owned())),
+        _ => same_value(expected, actual).map_err(|error| error.context(path.to_owned())),
     }
 }
 
