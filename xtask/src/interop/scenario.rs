@@ -49,6 +49,9 @@ pub(super) fn run(consumer: &Peer, provider: &Peer, version: Version, tell: &mut
     } else {
         tell("cases/complete", Ok(String::new()));
     }
+    if consumer == &Peer::Rust {
+        tell("load/readonly-alone", stage.readonly().map_err(|error| format!("{error:#}")));
+    }
     let mut done = 0;
     let result = stage.changes(&mut |remark| {
         tell(CHANGES[done], Ok(remark));
@@ -122,6 +125,19 @@ impl Stage {
         }
     }
 
+    /// Two providers without a registry under load: what moves the calls when one of them stops is its readonly event alone. (Not
+    /// for Java consumers: 2.7.23 cannot call two addresses directly.)
+    fn readonly(&self) -> Result<String> {
+        const NONE: &str = "N/A";
+        let (first, _) = self.provide(NONE, "A", FIRST, 20_880, "readonly-provider-a")?;
+        let (_other, _) = self.provide(NONE, "B", SECOND, 20_881, "readonly-provider-b")?;
+        let url = format!("dubbo://{FIRST}:20880;dubbo://{SECOND}:20881");
+        let mut load = self.load_with("readonly-consumer", &["--url", &url, "--retries", "0"])?;
+        load.until("both providers are called", &|second| second.by("A") && second.by("B"))?;
+        first.stop().context("stopping provider A")?;
+        load.without_failure("only B is called", &|second| !second.by("A") && second.by("B"))
+    }
+
     /// Two providers under load: one stops, returns, is ruled out, is ruled in, crashes, returns. `held` is called
     /// after each.
     fn changes(&self, held: &mut dyn FnMut(String)) -> Result<()> {
@@ -180,10 +196,14 @@ impl Stage {
     }
 
     fn load(&self, registry: &str, retries: &str) -> Result<Load> {
-        let name = self.name(&format!("load-consumer-retries-{retries}"));
+        let name = format!("load-consumer-retries-{retries}");
+        self.load_with(&name, &["--registry", registry, "--retries", retries])
+    }
+
+    fn load_with(&self, name: &str, options: &[&str]) -> Result<Load> {
+        let name = self.name(name);
         let mut command = self.consumer.command(Role::Load, &name)?;
-        command.args(["--registry", registry, "--rate", "50", "--retries", retries]);
-        command.args(["--timeout", LOAD_TIMEOUT]);
+        command.args(options).args(["--rate", "50", "--timeout", LOAD_TIMEOUT]);
         if let Peer::Java(_) = self.consumer {
             // Java 2.7 and 3.1 look after a lost connection once per heartbeat interval, by default each minute.
             command.args(["--param", "heartbeat=3000"]);
