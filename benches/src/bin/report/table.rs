@@ -37,7 +37,14 @@ impl Row {
 pub(crate) struct Report(Vec<Row>);
 
 impl Report {
+    /// Adds a row, and shows it on standard error: the whole takes a minute or two.
     pub(crate) fn add(&mut self, row: Row) {
+        let figure = row
+            .median_ns
+            .map(time)
+            .or(row.bytes.map(|bytes| format!("{bytes:.0} bytes")))
+            .unwrap_or_default();
+        eprintln!("{} / {} / {}: {figure}", row.question, row.case, row.n);
         self.0.push(row);
     }
 
