@@ -335,6 +335,7 @@ impl DubheBuilder {
                 "the application has no name: set `dubbo.application.name`",
             ));
         }
+        extensions.add_dubbo(&config.application.name);
         let registries = Registries::open(&config, &extensions)?;
         let target = registries.first_address();
         let host =

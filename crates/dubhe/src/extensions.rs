@@ -52,7 +52,7 @@ pub struct Extensions {
     pub clusters: extension::Extensions<dyn Cluster>,
     /// `random`, `roundrobin`.
     pub load_balances: extension::Extensions<dyn LoadBalance>,
-    /// `dubbo`.
+    /// Empty at first; `dubbo` is added when the application starts, unless you put another one in its place.
     pub protocols: extension::Extensions<dyn Protocol>,
     /// Registries that keep a tree themselves and need none of [`Extensions::trees`]. Empty at first.
     pub registries: extension::Extensions<dyn RegistryFactory>,
@@ -71,24 +71,31 @@ impl Extensions {
         dubhe_cluster::builtin(&mut clusters)?;
         let mut load_balances = extension::Extensions::new("loadbalance");
         dubhe_loadbalance::builtin(&mut load_balances)?;
-        let mut protocols: extension::Extensions<dyn Protocol> = extension::Extensions::new("protocol");
-        protocols.register(DubboProtocol::NAME, || {
-            let exchanger = Arc::new(HeaderExchanger::new(Arc::new(TcpTransporter)));
-            let hessian2: Arc<dyn Serialization> = Arc::new(Hessian2::default());
-            Arc::new(DubboProtocol::new(exchanger, vec![hessian2]))
-        })?;
         let mut trees: extension::Extensions<dyn TreeFactory> = extension::Extensions::new("registry");
         trees.register(keys::protocol::ZOOKEEPER, || Arc::new(ZookeeperTreeFactory))?;
         trees.register(MEMORY, move || Arc::new(MemoryTreeFactory::new(store.clone())))?;
         Ok(Self {
             clusters,
             load_balances,
-            protocols,
+            protocols: extension::Extensions::new("protocol"),
             registries: extension::Extensions::new("registry"),
             trees,
             routers: Vec::new(),
             filters: Vec::new(),
         })
+    }
+
+    /// Puts the `dubbo` protocol in, for an application of this name, unless there is one.
+    pub(crate) fn add_dubbo(&mut self, application: &str) {
+        if self.protocols.contains(DubboProtocol::NAME) {
+            return;
+        }
+        let application = application.to_owned();
+        self.protocols.replace(DubboProtocol::NAME, 0, move || {
+            let exchanger = Arc::new(HeaderExchanger::new(Arc::new(TcpTransporter)));
+            let hessian2: Arc<dyn Serialization> = Arc::new(Hessian2::default());
+            Arc::new(DubboProtocol::new(exchanger, vec![hessian2]).with_application(&application))
+        });
     }
 
     /// The filters of one side, in order.

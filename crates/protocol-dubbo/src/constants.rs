@@ -47,7 +47,12 @@ pub(crate) struct PerMethod {
 }
 
 impl Constants {
-    pub(crate) fn new(url: &Url, serialization: &dyn Serialization) -> Result<Self, SerializeError> {
+    /// `application` is the caller's name; without it the URL's.
+    pub(crate) fn new(
+        url: &Url,
+        application: Option<&str>,
+        serialization: &dyn Serialization,
+    ) -> Result<Self, SerializeError> {
         let interface = match url.service_interface() {
             "" => url.path().unwrap_or(""),
             interface => interface,
@@ -57,7 +62,7 @@ impl Constants {
         // In the order in which Java's map iterates, so that frames can be compared byte by byte.
         let before = [
             (keys::PATH, Some(path)),
-            (keys::REMOTE_APPLICATION, url.application()),
+            (keys::REMOTE_APPLICATION, application.or(url.application())),
             (keys::INTERFACE, Some(interface)),
             (keys::VERSION, Some(version)),
         ];

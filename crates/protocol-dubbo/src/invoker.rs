@@ -43,11 +43,12 @@ pub(crate) struct DubboInvoker {
 impl DubboInvoker {
     pub(crate) fn new(
         url: Url,
+        application: Option<&str>,
         connections: Arc<Connections>,
         serialization: Arc<dyn Serialization>,
         serializations: &Arc<Serializations>,
     ) -> Result<Self, RpcError> {
-        let constants = Constants::new(&url, &*serialization).map_err(|error| {
+        let constants = Constants::new(&url, application, &*serialization).map_err(|error| {
             RpcError::new(ErrorCode::Serialization, format!("cannot refer {url}: {error}")).with_source(error)
         })?;
         Ok(Self {

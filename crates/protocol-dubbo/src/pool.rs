@@ -59,7 +59,7 @@ impl Pool {
     pub(crate) fn lease(self: &Arc<Self>, url: &Url) -> Arc<Connections> {
         let own = settings::own_connections(url);
         let key = Key {
-            endpoint: Endpoint { host: url.host().into(), port: url.port() },
+            endpoint: Endpoint { host: url.connect_host().into(), port: url.port() },
             options: settings::client_options(url),
             count: if own > 0 { own } else { settings::shared_connections(url) },
             own: (own > 0).then(|| self.next_own.fetch_add(1, Ordering::Relaxed)),

@@ -33,6 +33,7 @@ pub struct DubboProtocol {
     serializations: Arc<Serializations>,
     pool: Arc<Pool>,
     servers: Arc<Servers>,
+    application: Option<Box<str>>,
     closed: AtomicBool,
 }
 
@@ -51,8 +52,16 @@ impl DubboProtocol {
             exchanger,
             serializations,
             servers: Arc::default(),
+            application: None,
             closed: AtomicBool::new(false),
         }
+    }
+
+    /// The same protocol, which tells providers this name of the calling application (`remote.application`). Without it they
+    /// are told the `application` of the URL referred, which on an address from a registry is the provider's own.
+    pub fn with_application(mut self, name: &str) -> Self {
+        self.application = Some(name.into());
+        self
     }
 
     fn check_open(&self, what: &str) -> Result<(), RpcError> {
@@ -81,7 +90,13 @@ impl Protocol for DubboProtocol {
         }
         let serialization = self.serializations.for_consumer(url)?;
         let connections = self.pool.lease(url);
-        Ok(Arc::new(DubboInvoker::new(url.clone(), connections, serialization, &self.serializations)?))
+        Ok(Arc::new(DubboInvoker::new(
+            url.clone(),
+            self.application.as_deref(),
+            connections,
+            serialization,
+            &self.serializations,
+        )?))
     }
 
     async fn export(&self, exported: Exported) -> Result<Box<dyn Exporter>, RpcError> {

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use dubhe_common::address::connect_host;
 use dubhe_common::defaults::{
     DEFAULT_CONNECT_TIMEOUT, DEFAULT_HEARTBEAT, DEFAULT_HEARTBEAT_MISSES, DEFAULT_PAYLOAD, DEFAULT_THREADS,
 };
@@ -50,7 +51,7 @@ pub(crate) fn server_options(url: &Url) -> ServerOptions {
 /// Where a service is to be served: `bind.ip` and `bind.port`, else the URL's own; everywhere when it says so or when
 /// its host is a name.
 pub(crate) fn bind_address(url: &Url) -> SocketAddr {
-    let host = url.param(keys::BIND_IP).unwrap_or_else(|| url.host());
+    let host = connect_host(url.param(keys::BIND_IP).unwrap_or_else(|| url.host()));
     let port = url.int_param(keys::BIND_PORT, 0).ok().and_then(|port| u16::try_from(port).ok());
     let port = port.filter(|port| *port != 0).unwrap_or_else(|| url.port());
     let everywhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
