@@ -432,3 +432,49 @@ fn writing_appends_to_what_is_there() {
     Hessian2::new().encode(&mut out, &mut |writer: &mut dyn ObjectWriter| writer.write_int(1)).unwrap();
     assert_eq!(&out[..], b"head\x91");
 }
+
+// C85
+#[test]
+fn many_types_classes_attachments_and_frames_take_no_quadratic_time() {
+    let name = |index: usize| format!("demo.T{index}");
+    let lists: Vec<Value> = (0..100_000).map(|index| Value::typed_list(name(index), [])).collect();
+    let lists = Value::list(lists);
+    assert_eq!(read_value(write_value(&lists)).unwrap(), lists);
+
+    let objects: Vec<Value> = (0..4_000).map(|index| Value::object(name(index), [("a", 1)])).collect();
+    let objects = Value::list([objects.clone(), objects.clone(), objects].concat());
+    let read = read_value(write_value(&objects)).unwrap();
+    assert_eq!(read_value(write_value(&read)).unwrap(), objects);
+
+    let attachments = Value::map((0..5_000).map(|index| (name(index), 1)));
+    let error = reader(write_value(&attachments)).read_attachments().unwrap_err().to_string();
+    assert!(error.contains("more than 4096 attachments"), "{error}");
+
+    let frame = Value::object("java.lang.StackTraceElement", [("declaringClass", "x".repeat(100_000))]);
+    let trace = Value::typed_list("[java.lang.StackTraceElement", vec![frame; 100_000]);
+    let exception = Value::object("java.lang.Exception", [("stackTrace", trace)]);
+    let body =
+        write_with(&Hessian2::new().with_sharing(true), |writer| writer.write_value(&exception)).unwrap();
+    let exception = reader(body).read_exception().unwrap();
+    assert_eq!(exception.stack_trace.len(), 1_024);
+    assert!(exception.stack_trace[0].len() < 2_000);
+}
+
+// C85
+#[test]
+fn references_to_a_large_text_cannot_multiply_it() {
+    let large = Value::object("demo.A", [("text", "x".repeat(1 << 20))]);
+    let shared = Value::list(vec![large; 1_000]);
+    let error = write_with(&Hessian2::new(), |writer| writer.write_value(&shared)).unwrap_err().to_string();
+    assert!(error.contains("more than 67108864 bytes"), "{error}");
+
+    #[derive(Debug, Deserialize)]
+    struct A {
+        #[allow(dead_code, reason = "only read")]
+        text: String,
+    }
+    let body = write_with(&Hessian2::new().with_sharing(true), |writer| writer.write_value(&shared)).unwrap();
+    assert_eq!(read_value(body.clone()).unwrap(), shared);
+    let error = read_as::<Vec<A>>(body).unwrap_err().to_string();
+    assert!(error.contains("more than 67108864 bytes"), "{error}");
+}

@@ -1,9 +1,11 @@
 //! Making values and looking into them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::size::shared_address;
 use super::{List, Map, Object, Value};
 
 impl Value {
@@ -171,28 +173,39 @@ impl Value {
         }
     }
 
-    /// The same value with every [`Value::Ref`] replaced by null: for a part that is taken out of its root.
+    /// The same value with every [`Value::Ref`] replaced by null: for a part that is taken out of its root. Shared
+    /// parts stay shared.
     pub fn without_cycles(&self) -> Self {
-        if !self.has_refs() {
-            return self.clone();
-        }
-        match self {
-            Self::Ref(_) => Self::Null,
-            Self::List(list) => Self::List(Arc::new(List {
-                class: list.class.clone(),
-                items: list.items.iter().map(Self::without_cycles).collect(),
-            })),
-            Self::Map(map) => Self::Map(Arc::new(Map {
-                class: map.class.clone(),
-                entries: map.entries.iter().map(|(k, v)| (k.without_cycles(), v.without_cycles())).collect(),
-            })),
-            Self::Object(object) => Self::Object(Arc::new(Object {
-                class: Arc::clone(&object.class),
-                fields: object.fields.iter().map(|(n, v)| (Arc::clone(n), v.without_cycles())).collect(),
-            })),
-            simple => simple.clone(),
-        }
+        if self.has_refs() { cut(self, &mut HashMap::new()) } else { self.clone() }
     }
+}
+
+/// `done` holds the shared parts that were cut before, by address.
+fn cut(value: &Value, done: &mut HashMap<usize, Value>) -> Value {
+    let address = shared_address(value);
+    if let Some(done) = address.and_then(|address| done.get(&address)) {
+        return done.clone();
+    }
+    let cut = match value {
+        Value::Ref(_) => Value::Null,
+        Value::List(list) => Value::List(Arc::new(List {
+            class: list.class.clone(),
+            items: list.items.iter().map(|item| cut(item, done)).collect(),
+        })),
+        Value::Map(map) => Value::Map(Arc::new(Map {
+            class: map.class.clone(),
+            entries: map.entries.iter().map(|(key, value)| (cut(key, done), cut(value, done))).collect(),
+        })),
+        Value::Object(object) => Value::Object(Arc::new(Object {
+            class: Arc::clone(&object.class),
+            fields: object.fields.iter().map(|(name, value)| (Arc::clone(name), cut(value, done))).collect(),
+        })),
+        simple => simple.clone(),
+    };
+    if let Some(address) = address {
+        done.insert(address, cut.clone());
+    }
+    cut
 }
 
 impl Object {

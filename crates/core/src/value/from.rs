@@ -9,14 +9,21 @@ use serde::de::{
     SeqAccess, Unexpected, VariantAccess, Visitor,
 };
 
+use super::size::MAX_EXPANDED;
 use super::{Object, Value, marker};
 use crate::serialize::SerializeError;
 
 /// A dynamic value as a typed one; what is accepted is in the table of the [module](super). Generic calls send
 /// objects as maps with an entry `class`, which counts as data only.
 ///
-/// Errors: a value of the wrong kind or out of range, a missing field, a cycle.
+/// Errors: a value of the wrong kind or out of range, a missing field, a cycle, more than 1,000,000 values when shared
+/// parts are counted at each occurrence.
 pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, SerializeError> {
+    if value.expanded_size() > MAX_EXPANDED {
+        return Err(SerializeError::new(format!(
+            "more than {MAX_EXPANDED} values when shared parts are expanded"
+        )));
+    }
     T::deserialize(&value)
 }
 

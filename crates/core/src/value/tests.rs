@@ -117,6 +117,9 @@ fn equality_takes_no_longer_for_shared_parts() {
     assert_eq!(bomb().expanded_size(), (1 << 61) - 1);
     assert!(!bomb().has_refs());
     assert!(serde_json::to_string(&bomb()).is_err());
+    assert!(from_value::<serde_json::Value>(bomb()).is_err());
+    let cyclic = (0..60).fold(Value::list([Value::Ref(0)]), |inner, _| Value::list([inner.clone(), inner]));
+    assert_eq!(cyclic.without_cycles().expanded_size(), cyclic.expanded_size());
 }
 
 #[test]

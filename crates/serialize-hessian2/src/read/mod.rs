@@ -35,6 +35,8 @@ pub(crate) struct Reader {
     compounds: Vec<Compound>,
     /// While a compound value is read a second time: the index of the next one in it. The tables do not grow then.
     again: Option<usize>,
+    /// Bytes read a second time so far.
+    read_again: usize,
     /// Which dynamic value is being read, and how many parts of it have begun.
     root: u32,
     numbered: u32,
@@ -86,6 +88,7 @@ impl Reader {
             types_before: 0,
             compounds: Vec::new(),
             again: None,
+            read_again: 0,
             root: 0,
             numbered: 0,
         }
@@ -172,8 +175,16 @@ impl Reader {
         let back = (self.at, self.again);
         self.at = target.at;
         self.again = Some(index);
+        let start = self.at;
         let result = read(self)?;
+        self.read_again += self.at.saturating_sub(start);
         (self.at, self.again) = back;
+        if self.read_again > self.limits.expanded_bytes {
+            let limit = self.limits.expanded_bytes;
+            return Err(
+                self.error(self.at, format_args!("references multiply the body to more than {limit} bytes"))
+            );
+        }
         Ok(result)
     }
 
@@ -224,6 +235,11 @@ impl ObjectReader for Reader {
         match self.value()? {
             Value::Null => Ok(Attachments::new()),
             Value::Map(map) => {
+                if map.entries.len() > self.limits.attachments {
+                    return Err(
+                        self.error(at, format_args!("more than {} attachments", self.limits.attachments))
+                    );
+                }
                 let mut attachments = Attachments::new();
                 for (key, value) in &map.entries {
                     let key = key

@@ -64,6 +64,9 @@ impl Reader {
         self.at = at;
         self.types.truncate(self.types_before);
         let value = self.value()?;
+        if value.expanded_size() > self.limits.values as u64 {
+            return Err(self.error(at, format_args!("more than {} values in one body", self.limits.values)));
+        }
         read(&value)
     }
 

@@ -5,6 +5,7 @@ mod scalar;
 mod typed;
 mod value;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -20,6 +21,8 @@ use crate::tag;
 /// A writer of one body: the output and the three tables that run through it.
 pub(crate) struct Writer<'a> {
     out: &'a mut BytesMut,
+    /// Length of what was in the output before this body.
+    start: usize,
     limits: &'a Limits,
     sharing: bool,
     depth: usize,
@@ -28,8 +31,15 @@ pub(crate) struct Writer<'a> {
     /// Values written so far from dynamic ones, whose shared parts could multiply.
     values: usize,
     classes: Vec<Class>,
+    /// Classes of dynamic values by the address of their name, for bodies with many: a hint that is checked.
+    class_hints: HashMap<usize, usize>,
     types: Vec<Name>,
+    /// Places of the types in `types`, kept for bodies with many.
+    type_places: HashMap<Arc<str>, usize>,
 }
+
+/// Up to this many classes or types, looking at all is quicker than hashing.
+const FEW: usize = 16;
 
 /// A class definition that was written, or whose place is reserved until its field names are known.
 struct Class {
@@ -70,7 +80,19 @@ impl fmt::Debug for Writer<'_> {
 
 impl<'a> Writer<'a> {
     pub(crate) fn new(out: &'a mut BytesMut, limits: &'a Limits, sharing: bool) -> Self {
-        Self { out, limits, sharing, depth: 0, begun: 0, values: 0, classes: Vec::new(), types: Vec::new() }
+        Self {
+            start: out.len(),
+            out,
+            limits,
+            sharing,
+            depth: 0,
+            begun: 0,
+            values: 0,
+            classes: Vec::new(),
+            class_hints: HashMap::new(),
+            types: Vec::new(),
+            type_places: HashMap::new(),
+        }
     }
 
     /// Begins a list, map or object: it takes the next index.
@@ -114,11 +136,19 @@ impl<'a> Writer<'a> {
 
     /// A type's name at first, its index afterwards.
     fn type_name(&mut self, name: Name) {
-        match self.types.iter().position(|known| known.is(name.as_str())) {
-            Some(index) => self.int(index as i32),
-            None => {
-                self.string(name.as_str());
-                self.types.push(name);
+        let known = if self.types.len() <= FEW {
+            self.types.iter().position(|known| known.is(name.as_str()))
+        } else {
+            self.type_places.get(name.as_str()).copied()
+        };
+        if let Some(index) = known {
+            return self.int(index as i32);
+        }
+        self.string(name.as_str());
+        self.types.push(name);
+        if self.types.len() > FEW {
+            for index in self.type_places.len()..self.types.len() {
+                self.type_places.insert(self.types[index].as_str().into(), index);
             }
         }
     }
@@ -135,13 +165,22 @@ impl<'a> Writer<'a> {
 
     /// Finds the class with exactly these fields, or defines it.
     fn class(&mut self, name: &Name, fields: impl ExactSizeIterator<Item = Name> + Clone) -> usize {
-        let known = self.classes.iter().position(|class| {
+        let same = |class: &Class| {
             class.name.is(name.as_str())
                 && class.fields.as_ref().is_some_and(|known| {
                     known.len() == fields.len()
                         && known.iter().zip(fields.clone()).all(|(a, b)| a.is(b.as_str()))
                 })
-        });
+        };
+        let address = name.as_str().as_ptr() as usize;
+        let hint =
+            self.class_hints.get(&address).copied().filter(|at| self.classes.get(*at).is_some_and(same));
+        let known = hint.or_else(|| self.classes.iter().position(same));
+        if let (None, Some(at)) = (hint, known)
+            && self.classes.len() > FEW
+        {
+            self.class_hints.insert(address, at);
+        }
         known.unwrap_or_else(|| {
             let fields: Vec<Name> = fields.collect();
             self.out.put_u8(tag::CLASS);

@@ -27,6 +27,12 @@ impl Writer<'_> {
         if self.values > self.limits.values {
             return Err(self.too_many());
         }
+        if self.out.len() - self.start > self.limits.expanded_bytes {
+            return Err(SerializeError::new(format!(
+                "more than {} bytes in one message, shared parts counted at each occurrence",
+                self.limits.expanded_bytes
+            )));
+        }
         match value {
             Value::Null => self.out.put_u8(tag::NULL),
             Value::Bool(value) => self.bool(*value),
