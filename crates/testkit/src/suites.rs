@@ -14,9 +14,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use dubhe_core::config_center::ConfigCenter;
 use dubhe_core::registry::Registry;
 use dubhe_core::tree::Tree;
 
+pub mod config_center;
 pub mod registry;
 pub mod tree;
 
@@ -53,4 +55,11 @@ pub trait RegistryFixture: Send + Sync {
     /// A new registry whose URL has these parameters (`check=false&timeout=500`; may be empty), and how to break its
     /// session. No other test works below its root.
     async fn open(&self, params: &str) -> (Arc<dyn Registry>, Box<dyn Faults>);
+}
+
+/// Opens config centres on one store: each a session of its own.
+#[async_trait]
+pub trait ConfigCenterFixture: Send + Sync {
+    /// A new config centre, and how to break its session. No other test works in its namespace.
+    async fn open(&self) -> (Arc<dyn ConfigCenter>, Box<dyn Faults>);
 }

@@ -1,0 +1,55 @@
+//! Registry layer: Dubbo 3's application-level discovery, written once over a tree of nodes.
+//!
+//! - [`TreeConfigCenter`]: rules and properties as text under a group and a key.
+//! - [`TreeServiceDiscovery`]: applications' instances, registered and followed; [`OwnInstance`] is what an application
+//!   says of itself.
+//! - [`OwnMetadata`]: what an application exports, by [`revision()`]; [`TreeMetadataReport`] keeps it centrally.
+//!
+//! Everything works on any [`Tree`]: ZooKeeper's, or the one in memory. One tree is one session with one registry
+//! address, shared by all of them and by the interface-level registry; nothing here opens or closes one.
+//!
+//! What is followed is followed by a task on the current tokio runtime, which ends with the last receiver.
+//!
+//! Not here: interface-level registration (see `registry`), what becomes of the addresses (see `directory`).
+
+pub use dubhe_core::config_center::{ConfigCenter, ConfigText};
+pub use dubhe_core::discovery::{Instances, ServiceDiscovery, ServiceInstance};
+pub use dubhe_core::metadata::{MetadataInfo, MetadataReport, ServiceInfo};
+pub use dubhe_core::observation::Observation;
+pub use dubhe_core::tree::{Tree, TreeError};
+
+mod config_center;
+pub use config_center::TreeConfigCenter;
+
+mod service_discovery;
+pub use service_discovery::TreeServiceDiscovery;
+
+mod own_instance;
+pub use own_instance::{InconsistentInstance, OwnInstance};
+
+mod instance_metadata;
+pub use instance_metadata::{
+    Endpoint, METADATA_SERVICE, METADATA_SERVICE_V1, METADATA_SERVICE_V2, endpoints, metadata_service_params,
+    metadata_service_url, offers_metadata_service_v2, port_for,
+};
+
+mod own_metadata;
+pub use own_metadata::OwnMetadata;
+
+mod revision;
+pub use revision::{revision, service_info};
+
+mod metadata_report;
+pub use metadata_report::TreeMetadataReport;
+
+mod definition;
+pub use definition::{consumer_definition, provider_definition};
+
+mod follow;
+mod instance_follower;
+mod instance_node;
+mod node_path;
+mod put;
+
+#[cfg(test)]
+mod recorded;

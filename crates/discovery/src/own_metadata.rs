@@ -1,0 +1,179 @@
+//! What an application exports, with its revision, and what it exported before.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dubhe_common::Url;
+use dubhe_core::metadata::MetadataInfo;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::revision::{revision, service_info};
+
+/// Former revisions beyond this number may be forgotten. Origin: `metadata-info-cache.size`.
+const KEPT: usize = 16;
+/// How long a former revision can be asked for at least. Origin: `metadata-info-cache.expire`.
+const KEPT_FOR: Duration = Duration::from_millis(600_000);
+
+/// An application's exported services: the metadata of now, and of former revisions, for consumers ask for the
+/// revision that they saw.
+///
+/// Revisions that were handed out ([`OwnMetadata::current`]) stay for ten minutes at least, and the last sixteen for
+/// ever. Unlike in Dubbo, an application that changes faster than that does not hang.
+pub struct OwnMetadata {
+    application: Arc<str>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Registered provider URLs by match key.
+    services: BTreeMap<String, Url>,
+    current: Option<Arc<MetadataInfo>>,
+    /// Handed out, the oldest first.
+    published: VecDeque<(Instant, Arc<MetadataInfo>)>,
+}
+
+impl OwnMetadata {
+    /// An application without services.
+    pub fn new(application: impl Into<Arc<str>>) -> Self {
+        Self { application: application.into(), state: Mutex::default() }
+    }
+
+    /// The application's name.
+    pub fn application(&self) -> &Arc<str> {
+        &self.application
+    }
+
+    /// Adds a registered provider URL, or replaces that of the same service and protocol. `true` if something changed.
+    pub fn add(&self, url: &Url) -> bool {
+        let mut state = self.state.lock();
+        let before = state.services.insert(service_info(url).match_key(), url.clone());
+        let is_changed = before.as_ref() != Some(url);
+        if is_changed {
+            state.current = None;
+        }
+        is_changed
+    }
+
+    /// Takes a provider URL out. `true` if it was there.
+    pub fn remove(&self, url: &Url) -> bool {
+        let mut state = self.state.lock();
+        let was_there = state.services.remove(&service_info(url).match_key()).is_some();
+        if was_there {
+            state.current = None;
+        }
+        was_there
+    }
+
+    /// The metadata of now. From here on its revision can be asked for.
+    pub fn current(&self) -> Arc<MetadataInfo> {
+        let mut state = self.state.lock();
+        if let Some(current) = &state.current {
+            return Arc::clone(current);
+        }
+        let services = state.services.iter().map(|(key, url)| (key.clone(), service_info(url))).collect();
+        let revision = revision(Some(&self.application), &services);
+        let app = Some(self.application.to_string());
+        let current = Arc::new(MetadataInfo { app, revision: Some(revision), services });
+        state.current = Some(Arc::clone(&current));
+        state.publish(&current);
+        current
+    }
+
+    /// The metadata of a revision; `None` for one that was never handed out, or long ago.
+    pub fn of_revision(&self, revision: &str) -> Option<Arc<MetadataInfo>> {
+        let state = self.state.lock();
+        let found = state.published.iter().find(|(_, info)| info.revision.as_deref() == Some(revision));
+        found.map(|(_, info)| Arc::clone(info))
+    }
+
+    /// All revisions that can be asked for.
+    pub fn revisions(&self) -> Vec<Arc<MetadataInfo>> {
+        self.state.lock().published.iter().map(|(_, info)| Arc::clone(info)).collect()
+    }
+
+    /// The registered provider URLs of now, in the order of their services.
+    pub fn exported(&self) -> Vec<Url> {
+        self.state.lock().services.values().cloned().collect()
+    }
+}
+
+impl State {
+    fn publish(&mut self, info: &Arc<MetadataInfo>) {
+        let now = Instant::now();
+        self.published.retain(|(_, known)| known.revision != info.revision);
+        self.published.push_back((now, Arc::clone(info)));
+        while self.published.len() > KEPT
+            && self.published.front().is_some_and(|(since, _)| now.duration_since(*since) >= KEPT_FOR)
+        {
+            self.published.pop_front();
+        }
+    }
+}
+
+impl fmt::Debug for OwnMetadata {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state.lock();
+        f.debug_struct("OwnMetadata")
+            .field("application", &self.application)
+            .field("services", &state.services.len())
+            .field("revisions", &state.published.len())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(name: &str) -> Url {
+        Url::parse(&format!("dubbo://192.0.2.1:20880/{name}?interface={name}")).unwrap()
+    }
+
+    #[test]
+    fn the_revision_follows_what_is_exported() {
+        let own = OwnMetadata::new("demo");
+        assert_eq!(own.current().revision.as_deref(), Some("0"));
+        assert!(own.add(&url("a.A")));
+        let one = own.current();
+        assert!(!own.add(&url("a.A")), "the same again is no change");
+        assert!(Arc::ptr_eq(&one, &own.current()));
+        assert!(own.add(&url("a.B")));
+        let two = own.current();
+        assert_ne!(one.revision, two.revision);
+        assert_eq!(two.services.keys().collect::<Vec<_>>(), ["a.A:dubbo", "a.B:dubbo"]);
+        assert!(own.remove(&url("a.B")));
+        assert!(!own.remove(&url("a.B")));
+        assert_eq!(own.current().revision, one.revision);
+    }
+
+    #[test]
+    fn former_revisions_can_be_asked_for() {
+        let own = OwnMetadata::new("demo");
+        own.add(&url("a.A"));
+        let one = own.current();
+        own.add(&url("a.B"));
+        let two = own.current();
+        assert_eq!(own.of_revision(one.revision.as_ref().unwrap()), Some(one));
+        assert_eq!(own.of_revision(two.revision.as_ref().unwrap()), Some(two));
+        assert_eq!(own.of_revision("unknown"), None);
+        assert_eq!(own.of_revision(""), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_young_revisions_are_all_kept_and_old_ones_forgotten() {
+        let own = OwnMetadata::new("demo");
+        for number in 0..40 {
+            own.add(&url(&format!("a.A{number}")));
+            own.current();
+        }
+        assert_eq!(own.revisions().len(), 40);
+        tokio::time::advance(KEPT_FOR).await;
+        own.add(&url("a.B"));
+        own.current();
+        assert_eq!(own.revisions().len(), KEPT);
+    }
+}

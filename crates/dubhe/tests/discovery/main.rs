@@ -1,0 +1,7 @@
+//! Application-level discovery over both stores: in memory and a real ZooKeeper.
+
+#![allow(clippy::unwrap_used)] // a failed set-up is a failed test
+
+mod config_center;
+mod instances;
+mod support;
