@@ -4,6 +4,8 @@
 //! - [`TreeServiceDiscovery`]: applications' instances, registered and followed; [`OwnInstance`] is what an application
 //!   says of itself.
 //! - [`OwnMetadata`]: what an application exports, by [`revision()`]; [`TreeMetadataReport`] keeps it centrally.
+//! - [`MetadataSource`]: the metadata of other applications' revisions, remembered in a [`MetadataCache`].
+//! - [`TreeServiceNameMapping`]: which applications provide an interface, remembered in a [`MappingCache`].
 //!
 //! Everything works on any [`Tree`]: ZooKeeper's, or the one in memory. One tree is one session with one registry
 //! address, shared by all of them and by the interface-level registry; nothing here opens or closes one.
@@ -14,7 +16,8 @@
 
 pub use dubhe_core::config_center::{ConfigCenter, ConfigText};
 pub use dubhe_core::discovery::{Instances, ServiceDiscovery, ServiceInstance};
-pub use dubhe_core::metadata::{MetadataInfo, MetadataReport, ServiceInfo};
+pub use dubhe_core::mapping::{Applications, ServiceNameMapping};
+pub use dubhe_core::metadata::{MetadataClient, MetadataInfo, MetadataReport, ServiceInfo};
 pub use dubhe_core::observation::Observation;
 pub use dubhe_core::tree::{Tree, TreeError};
 
@@ -42,12 +45,28 @@ pub use revision::{revision, service_info};
 mod metadata_report;
 pub use metadata_report::TreeMetadataReport;
 
+mod metadata_source;
+pub use metadata_source::{MetadataError, MetadataSource};
+
+mod metadata_cache;
+pub use metadata_cache::MetadataCache;
+
+mod mapping;
+pub use mapping::TreeServiceNameMapping;
+
+mod mapping_cache;
+pub use mapping_cache::MappingCache;
+
+mod cache_file;
+pub use cache_file::CacheFile;
+
 mod definition;
 pub use definition::{consumer_definition, provider_definition};
 
 mod follow;
 mod instance_follower;
 mod instance_node;
+mod lru;
 mod node_path;
 mod put;
 

@@ -4,4 +4,6 @@
 
 mod config_center;
 mod instances;
+mod mapping;
+mod metadata;
 mod support;
