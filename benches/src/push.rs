@@ -11,8 +11,11 @@ use crate::call::{BenchClient, BenchService};
 /// Times of `rounds` providers joining, from the call that registers until the consumer's directory lists it.
 pub async fn join_times(rounds: usize) -> anyhow::Result<Vec<Duration>> {
     let zookeeper = ZooKeeper::start().await?;
+    // The first ten changes of a service pass at once anyway; here two hundred come one after the other.
+    let unpaced = [("delay-notification".to_owned(), "0".to_owned())];
     let registry = || RegistryConfig {
         file_cache: Some(false),
+        parameters: unpaced.clone().into(),
         ..RegistryConfig::at(format!("zookeeper://{}", zookeeper.address()))
     };
     let consumer = Dubhe::builder("push-consumer").registry_config(registry()).start().await?;

@@ -1,6 +1,6 @@
 //! Measures every question once and writes the report: a table for people, and a JSON list.
 //!
-//! `cargo xtask bench-report`; the JSON is `target/bench-report.json`.
+//! `cargo xtask bench-report`; the JSON is `target/bench-report.json`. With `--only pick` (or another question) just that.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program talks to its user")]
 
 mod table;
@@ -29,19 +29,31 @@ const CHANGE_ROUNDS: usize = 31;
 const PUSH_ROUNDS: usize = 200;
 
 fn main() -> Result<()> {
-    let target =
-        std::env::args().nth(1).map_or_else(|| PathBuf::from("target/bench-report.json"), PathBuf::from);
+    let mut arguments = std::env::args().skip(1);
+    let target = arguments.next().map_or_else(|| PathBuf::from("target/bench-report.json"), PathBuf::from);
+    let only = arguments.next().filter(|word| word == "--only").and_then(|_| arguments.next());
+    let asked = |question: &str| only.as_deref().is_none_or(|only| only == question);
     let runtime = tokio::runtime::Runtime::new()?;
     let mut report = Report::default();
-    {
+    if asked("pick") {
         let _entered = runtime.enter();
         picks(&mut report)?;
     }
-    runtime.block_on(changes(&mut report))?;
-    runtime.block_on(addresses(&mut report))?;
-    codecs(&mut report)?;
-    runtime.block_on(calls(&mut report))?;
-    runtime.block_on(pushes(&mut report))?;
+    if asked("change") {
+        runtime.block_on(changes(&mut report))?;
+    }
+    if asked("memory") {
+        runtime.block_on(addresses(&mut report))?;
+    }
+    if asked("codec") {
+        codecs(&mut report)?;
+    }
+    if asked("call") {
+        runtime.block_on(calls(&mut report))?;
+    }
+    if asked("push") {
+        runtime.block_on(pushes(&mut report))?;
+    }
     println!("{report}");
     report.write(&target)?;
     println!("written to {}", target.display());
