@@ -46,12 +46,17 @@ impl Fleet {
         let store = MemoryStore::new();
         let mut providers = Vec::new();
         for index in 0..3 {
-            let provider = provider(&registry, &store, index).await.with_context(|| unreachable_hint(&options.registry))?;
+            let provider = provider(&registry, &store, index)
+                .await
+                .with_context(|| unreachable_hint(&options.registry))?;
             board.say(&format!("{} serves {}", name(index), provider.address()?));
             providers.push(Some(provider));
         }
-        let consumer =
-            Dubhe::builder("demo-consumer").memory_store(&store).registry_config(registry.clone()).start().await?;
+        let consumer = Dubhe::builder("demo-consumer")
+            .memory_store(&store)
+            .registry_config(registry.clone())
+            .start()
+            .await?;
         let greeter = consumer.refer::<GreeterClient>().await?;
         Ok(Self { registry, store, providers, consumer, greeter, rule: None })
     }
@@ -129,8 +134,12 @@ impl Provider {
 
 async fn provider(registry: &RegistryConfig, store: &MemoryStore, index: usize) -> Result<Provider> {
     let loopback = ProtocolConfig { host: Some("127.0.0.1".to_owned()), ..ProtocolConfig::dubbo(0) };
-    let application =
-        Dubhe::builder(name(index)).memory_store(store).registry_config(registry.clone()).protocol(loopback).start().await?;
+    let application = Dubhe::builder(name(index))
+        .memory_store(store)
+        .registry_config(registry.clone())
+        .protocol(loopback)
+        .start()
+        .await?;
     let exported = application.export(GreeterService::new(Named(name(index)))).await?;
     Ok(Provider { application, exported })
 }
@@ -140,7 +149,9 @@ fn name(index: usize) -> String {
 }
 
 fn unreachable_hint(registry: &str) -> String {
-    format!("the registry {registry} cannot be used; start a ZooKeeper there, or run `cargo demo` without --registry")
+    format!(
+        "the registry {registry} cannot be used; start a ZooKeeper there, or run `cargo demo` without --registry"
+    )
 }
 
 /// The running load.

@@ -30,7 +30,9 @@ fn main() -> ExitCode {
 async fn run(options: Options) -> Result<ExitCode> {
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
-        .with_env_filter(tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "error".into()))
+        .with_env_filter(
+            tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "error".into()),
+        )
         .init();
     let board = Board::new();
     board.say(&format!("registry: {}", options.registry));
