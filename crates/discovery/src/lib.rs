@@ -5,6 +5,7 @@
 //!   says of itself.
 //! - [`OwnMetadata`]: what an application exports, by [`revision()`]; [`TreeMetadataReport`] keeps it centrally.
 //! - [`MetadataSource`]: the metadata of other applications' revisions, remembered in a [`MetadataCache`].
+//! - [`MetadataService`]: answers consumers about this application; [`ask_metadata_service`] asks another.
 //! - [`TreeServiceNameMapping`]: which applications provide an interface, remembered in a [`MappingCache`].
 //!
 //! Everything works on any [`Tree`]: ZooKeeper's, or the one in memory. One tree is one session with one registry
@@ -50,6 +51,9 @@ pub use metadata_source::{MetadataError, MetadataSource};
 
 mod metadata_cache;
 pub use metadata_cache::MetadataCache;
+
+mod metadata_service;
+pub use metadata_service::{MetadataService, ask_metadata_service, metadata_from_value, metadata_to_value};
 
 mod mapping;
 pub use mapping::TreeServiceNameMapping;

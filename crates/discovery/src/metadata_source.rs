@@ -146,7 +146,7 @@ impl Tries {
     /// One try. Metadata without services counts as none: its application is still writing it.
     async fn ask(&self, instance: &Arc<ServiceInstance>, revision: &str) -> Result<MetadataInfo, String> {
         let found = if instance.is_stored_remotely() {
-            let missing = match self.from_report(instance, revision).await {
+            let missing = match self.report_answer(instance, revision).await {
                 Ok(info) => return Ok(info),
                 Err(missing) => missing,
             };
@@ -164,7 +164,11 @@ impl Tries {
         }
     }
 
-    async fn from_report(&self, instance: &ServiceInstance, revision: &str) -> Result<MetadataInfo, String> {
+    async fn report_answer(
+        &self,
+        instance: &ServiceInstance,
+        revision: &str,
+    ) -> Result<MetadataInfo, String> {
         let Some(report) = &self.report else {
             return Err("the registry has no metadata report".to_owned());
         };

@@ -6,4 +6,5 @@ mod config_center;
 mod instances;
 mod mapping;
 mod metadata;
+mod metadata_service;
 mod support;
