@@ -13,6 +13,9 @@ use crate::invocation::Attachments;
 use crate::value::Value;
 
 /// A serialization of the dubbo protocol.
+///
+/// Promises: strings, and a last map of strings, are encoded without regard to what stands before them in the body, so
+/// that equal bytes mean equal strings.
 pub trait Serialization: Send + Sync + Debug {
     /// Its number in the frame header, 0 to 31 (2 = hessian2).
     fn id(&self) -> u8;

@@ -224,7 +224,7 @@ impl Shared {
             Ok(()) => Ok(Handed::AtOnce),
             Err(SendError::Closed) => Err(lost()),
             Err(SendError::Full(frame)) => {
-                match tokio::time::timeout_at(deadline, link.line.send(frame)).await {
+                match tokio::time::timeout_at(deadline, link.line.channel().send(frame)).await {
                     Ok(Ok(())) => Ok(Handed::Later),
                     Ok(Err(_)) => Err(lost()),
                     Err(_) => Ok(Handed::TimedOut),

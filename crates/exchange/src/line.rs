@@ -45,14 +45,16 @@ impl Line {
         self.born + Duration::from_millis(last)
     }
 
+    /// Sends without waiting. Not noted as use: requests are a client's, which watches what comes in, and answers to
+    /// events follow what came in just now.
     pub(crate) fn try_send(&self, bytes: Bytes) -> Result<(), SendError> {
-        self.written.store(self.now(), Ordering::Relaxed);
         self.channel.try_send(bytes)
     }
 
     /// Sends, waiting for room only when there is none.
     pub(crate) async fn send(&self, bytes: Bytes) -> Result<(), SendError> {
-        match self.try_send(bytes) {
+        self.written.store(self.now(), Ordering::Relaxed);
+        match self.channel.try_send(bytes) {
             Err(SendError::Full(bytes)) => self.channel.send(bytes).await,
             done => done,
         }

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::invoker::{TIME_LEFT, millis};
 use crate::reply::Answers;
-use crate::request::{Refusal, Request, SpecialMethods, decode};
+use crate::request::{Heads, Refusal, Request, SpecialMethods, decode};
 use crate::serializations::Serializations;
 use crate::served::Services;
 
@@ -24,11 +24,17 @@ struct Inner {
     services: Arc<Services>,
     serializations: Arc<Serializations>,
     special: SpecialMethods,
+    heads: Heads,
 }
 
 impl Handler {
     pub(crate) fn new(services: Arc<Services>, serializations: Arc<Serializations>) -> Self {
-        Self(Arc::new(Inner { services, serializations, special: SpecialMethods::new() }))
+        Self(Arc::new(Inner {
+            services,
+            serializations,
+            special: SpecialMethods::new(),
+            heads: Heads::new(),
+        }))
     }
 }
 
@@ -50,7 +56,8 @@ impl Inner {
             let cause = format_args!("java.io.IOException: Unrecognized serialize type from consumer: {id}");
             return self.refusal(&frame, &Refusal::undecodable(cause));
         };
-        let request = match decode(&frame, &*known.serialization, &self.services, &self.special) {
+        let request = match decode(&frame, &*known.serialization, &self.services, &self.special, &self.heads)
+        {
             Ok(request) => request,
             Err(refusal) => return self.refusal(&frame, &refusal),
         };

@@ -19,6 +19,7 @@ use tokio::time::Instant;
 
 use crate::constants::{Constants, OWN, PerMethod};
 use crate::failure::Failures;
+use crate::memo::Memo;
 use crate::pool::Connections;
 use crate::reply;
 use crate::serializations::Serializations;
@@ -36,6 +37,7 @@ pub(crate) struct DubboInvoker {
     serialization: Arc<dyn Serialization>,
     constants: Constants,
     failures: Failures,
+    response_attachments: Memo<Attachments>,
     /// Size of the last request: the next one is likely to be as large.
     size: AtomicUsize,
 }
@@ -53,6 +55,7 @@ impl DubboInvoker {
         })?;
         Ok(Self {
             failures: Failures::new(&url, Arc::clone(serializations)),
+            response_attachments: Memo::new(),
             url,
             connections,
             serialization,
@@ -79,7 +82,7 @@ impl DubboInvoker {
         }
         match client.request(id, frame, timeout).await {
             Ok(frame) if frame.status == dubhe_core::exchange::status::OK => {
-                reply::decode(&*self.serialization, frame, call.method().reply)
+                reply::decode(&*self.serialization, frame, call.method().reply, &self.response_attachments)
                     .map_err(|error| self.failures.decoding(&call, error))
             }
             Ok(frame) => Err(self.failures.status(&call, frame)),

@@ -26,6 +26,8 @@ mod pool;
 mod settings;
 
 mod constants;
+mod memo;
+
 mod reply;
 mod request;
 mod serializations;

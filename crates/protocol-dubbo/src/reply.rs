@@ -8,6 +8,7 @@ use dubhe_core::invocation::{Attachments, ReplyDecoder};
 use dubhe_core::response::{Outcome, Payload, Response};
 use dubhe_core::serialize::{Serialization, SerializeError};
 
+use crate::memo::{Memo, read_attachments};
 use crate::serializations::Known;
 
 /// What follows the flag, and the flag without attachments. With attachments it is 3 more.
@@ -21,6 +22,7 @@ pub(crate) fn decode(
     serialization: &dyn Serialization,
     frame: ResponseFrame,
     read: ReplyDecoder,
+    memo: &Memo<Attachments>,
 ) -> Result<Response, SerializeError> {
     if frame.serialization != serialization.id() {
         return Err(SerializeError::new(format!(
@@ -28,7 +30,7 @@ pub(crate) fn decode(
             frame.serialization
         )));
     }
-    let mut reader = serialization.reader(frame.body);
+    let mut reader = serialization.reader(frame.body.clone());
     let flag = reader.read_int()?;
     let outcome = match flag % WITH_ATTACHMENTS {
         _ if !(0..=NULL + WITH_ATTACHMENTS).contains(&flag) => {
@@ -40,7 +42,11 @@ pub(crate) fn decode(
         VALUE => Outcome::Value(read(&mut *reader)?),
         _ => Outcome::Value(Payload::null()),
     };
-    let attachments = if flag >= WITH_ATTACHMENTS { reader.read_attachments()? } else { Attachments::new() };
+    let attachments = if flag >= WITH_ATTACHMENTS {
+        read_attachments(memo, frame.serialization, &frame.body, &mut *reader, |sent| sent)?
+    } else {
+        Attachments::new()
+    };
     Ok(Response { outcome, attachments })
 }
 

@@ -10,6 +10,7 @@ use dubhe_core::invocation::{
 };
 use dubhe_core::serialize::{ObjectReader, Serialization, SerializeError};
 
+use crate::memo::{Memo, read_attachments};
 use crate::served::{Served, Services, service_key};
 use crate::version::reads_response_attachments;
 
@@ -102,13 +103,20 @@ impl SpecialMethods {
     }
 }
 
+/// Heads of requests that came before.
+pub(crate) type Heads = Memo<Head>;
+
 /// The fields before the arguments.
-struct Head {
+#[derive(Debug)]
+pub(crate) struct Head {
     dubbo_version: Option<String>,
     path: String,
     version: Option<String>,
     method: String,
     descriptor: String,
+    reads_response_attachments: bool,
+    /// Attachments that came with it, completed by its fields.
+    attachments: Memo<Attachments>,
 }
 
 impl Head {
@@ -122,7 +130,15 @@ impl Head {
         let version = text("service version")?;
         let method = text("method name")?.unwrap_or_default();
         let descriptor = text("parameter types")?.unwrap_or_default();
-        Ok(Self { dubbo_version, path, version, method, descriptor })
+        Ok(Self {
+            reads_response_attachments: reads_response_attachments(dubbo_version.as_deref()),
+            attachments: Memo::new(),
+            dubbo_version,
+            path,
+            version,
+            method,
+            descriptor,
+        })
     }
 }
 
@@ -132,10 +148,18 @@ pub(crate) fn decode(
     serialization: &dyn Serialization,
     services: &Services,
     special: &SpecialMethods,
+    heads: &Heads,
 ) -> Result<Request, Refusal> {
-    let mut reader = serialization.reader(frame.body.clone());
-    let head = Head::read(&mut *reader)
-        .map_err(|error| Refusal::undecodable(format_args!("java.io.IOException: {error}")))?;
+    let (head, mut reader) = match heads.beginning(frame.serialization, &frame.body) {
+        Some((head, length)) => (head, serialization.reader(frame.body.slice(length..))),
+        None => {
+            let mut reader = serialization.reader(frame.body.clone());
+            let head = Head::read(&mut *reader)
+                .map_err(|error| Refusal::undecodable(format_args!("java.io.IOException: {error}")))?;
+            (Arc::new(head), reader)
+        }
+    };
+    let body_of_arguments = reader.remaining();
     let candidates = services.of_version(&head.path, head.version.as_deref());
     let Some(first) = candidates.first() else {
         return Err(Refusal::undecodable(format_args!(
@@ -178,11 +202,10 @@ pub(crate) fn decode(
             )));
         }
     };
-    let sent = reader.read_attachments().map_err(unreadable)?;
-    if reader.remaining() > 0 {
-        tracing::debug!(bytes = reader.remaining(), "bytes after the attachments of a request");
-    }
-    let attachments = merge(&head, sent);
+    let complete = |sent| merge(&head, sent);
+    let attachments =
+        read_attachments(&head.attachments, frame.serialization, &frame.body, &mut *reader, complete)
+            .map_err(unreadable)?;
     let text = |key| attachments.get_str(key);
     let (group, path, version) = (text(keys::GROUP), text(keys::PATH).unwrap_or(""), text(keys::VERSION));
     let served = match candidates.len() {
@@ -193,7 +216,12 @@ pub(crate) fn decode(
             .ok_or_else(|| Refusal::not_found(group, path, version, frame))?,
     };
     let method = method.ok_or_else(|| Refusal::no_such_method(&served, &head.method))?;
-    let reads_response_attachments = reads_response_attachments(head.dubbo_version.as_deref());
+    // Only heads that call something: what is made up is not remembered.
+    if Arc::strong_count(&head) == 1 {
+        let length = frame.body.len() - body_of_arguments;
+        heads.keep(frame.serialization, &frame.body[..length], &head);
+    }
+    let reads_response_attachments = head.reads_response_attachments;
     Ok(Request { served, method, arguments, attachments, reads_response_attachments })
 }
 

@@ -21,11 +21,16 @@ pub const FLUSH_LIMIT: Duration = Duration::from_secs(10);
 /// a reset.
 const LINGER: Duration = Duration::from_millis(500);
 
-/// Free bytes in the read buffer before each read.
-const READ_CHUNK: usize = 32 * 1024;
+/// Free bytes in the read buffer before each read: an idle connection holds the least, a busy one reads many messages
+/// at once.
+const LEAST_READ: usize = 8 * 1024;
+const MOST_READ: usize = 128 * 1024;
 
 /// Messages per system call; above it the kernel's own limit (1024) is far away, and the list stays on the stack.
 const WRITE_SLICES: usize = 64;
+
+/// Batches of one message after which a sender counts as alone.
+const COMPANY: u8 = 16;
 
 const OWN_CLOSE: &str = "closed by this side";
 
@@ -124,10 +129,11 @@ struct Reading {
 
 impl Reading {
     async fn run(&mut self, reader: &mut (impl AsyncRead + Unpin)) -> Ending {
-        let mut buffer = BytesMut::with_capacity(READ_CHUNK);
+        let mut buffer = BytesMut::with_capacity(LEAST_READ);
+        let mut chunk = LEAST_READ;
         let mut halted = pin!(self.queue.reader_halted());
         loop {
-            buffer.reserve(READ_CHUNK);
+            buffer.reserve(chunk);
             let read = tokio::select! {
                 biased;
                 () = &mut halted => return Ending::Halted,
@@ -135,7 +141,12 @@ impl Reading {
             };
             match read {
                 Ok(0) => return Ending::EndOfStream,
-                Ok(_) => {
+                Ok(count) => {
+                    if count >= chunk {
+                        chunk = (chunk * 2).min(MOST_READ);
+                    } else if count < chunk / 8 {
+                        chunk = (chunk / 2).max(LEAST_READ);
+                    }
                     if let Err(reason) = self.receiver.received(&mut buffer) {
                         return Ending::Failed(reason);
                     }
@@ -175,10 +186,15 @@ async fn write<W: AsyncWrite + Unpin>(mut writer: W, queue: Arc<Queue>) {
 
 async fn write_all(writer: &mut (impl AsyncWrite + Unpin), queue: &Queue) -> io::Result<()> {
     let mut batch = VecDeque::new();
+    let mut company = 0;
     while queue.wait().await {
-        // The sender that woke this task is rarely alone: let the others that are ready queue theirs too.
-        tokio::task::yield_now().await;
+        // Among several senders the one that woke this task is rarely alone: let the others that are ready queue theirs
+        // too. A lone sender is not kept waiting for nobody.
+        if company > 0 {
+            tokio::task::yield_now().await;
+        }
         queue.take(&mut batch);
+        company = if batch.len() > 1 { COMPANY } else { company.max(1) - 1 };
         while !batch.is_empty() {
             let written = write_some(writer, &batch).await?;
             if written == 0 {
