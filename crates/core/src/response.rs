@@ -114,7 +114,10 @@ impl Payload {
         fn to_value(value: &(dyn Any + Send)) -> Result<Value, SerializeError> {
             value.downcast_ref::<Value>().cloned().ok_or_else(|| SerializeError::new(NOT_ITS_TYPE))
         }
-        Self { value: Some(Box::new(value)), form: Some(Form { write, to_value, to_generic_value: to_value }) }
+        Self {
+            value: Some(Box::new(value)),
+            form: Some(Form { write, to_value, to_generic_value: to_value }),
+        }
     }
 
     /// Whether this is null.
