@@ -62,7 +62,7 @@ impl<T> Memo<T> {
         let unknown = self.unknown.fetch_add(1, Ordering::Relaxed);
         let entries = self.entries.load();
         let is_full = entries.len() >= MOST;
-        if bytes.is_empty() || bytes.len() > LONGEST || (is_full && unknown % REPLACE_EVERY != 0) {
+        if bytes.is_empty() || bytes.len() > LONGEST || (is_full && !unknown.is_multiple_of(REPLACE_EVERY)) {
             return;
         }
         // A copy: the message's buffer is much larger. Two that store at once lose one entry, which comes again.
