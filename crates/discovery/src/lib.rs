@@ -4,6 +4,7 @@
 //! - [`TreeServiceDiscovery`]: applications' instances, registered and followed; [`OwnInstance`] is what an application
 //!   says of itself.
 //! - [`OwnMetadata`]: what an application exports, by [`revision()`]; [`TreeMetadataReport`] keeps it centrally.
+//! - [`Announcer`]: keeps the own instance registered as it is now, metadata first.
 //! - [`MetadataSource`]: the metadata of other applications' revisions, remembered in a [`MetadataCache`].
 //! - [`MetadataService`]: answers consumers about this application; [`ask_metadata_service`] asks another.
 //! - [`TreeServiceNameMapping`]: which applications provide an interface, remembered in a [`MappingCache`].
@@ -36,6 +37,9 @@ pub use instance_metadata::{
     Endpoint, METADATA_SERVICE, METADATA_SERVICE_V1, METADATA_SERVICE_V2, endpoints, metadata_service_params,
     metadata_service_url, offers_metadata_service_v2, port_for,
 };
+
+mod announcer;
+pub use announcer::Announcer;
 
 mod own_metadata;
 pub use own_metadata::OwnMetadata;

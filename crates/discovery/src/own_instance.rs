@@ -8,6 +8,7 @@ use dubhe_core::discovery::{
     ENDPOINTS, LOCAL, METADATA_SERVICE_PARAMS, METADATA_SERVICE_VERSION, REMOTE, REVISION, STORAGE_TYPE,
     ServiceInstance,
 };
+use dubhe_core::tree::TreeError;
 
 use crate::instance_metadata::Endpoint;
 
@@ -66,6 +67,12 @@ pub struct InconsistentInstance {
     pub one: String,
     /// Another one.
     pub other: String,
+}
+
+impl From<InconsistentInstance> for TreeError {
+    fn from(error: InconsistentInstance) -> Self {
+        Self::Invalid(error.to_string())
+    }
 }
 
 impl<'a> OwnInstance<'a> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use dubhe_common::Url;
 use dubhe_core::metadata::MetadataInfo;
 use parking_lot::Mutex;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::revision::{revision, service_info};
@@ -25,6 +26,7 @@ const KEPT_FOR: Duration = Duration::from_millis(600_000);
 pub struct OwnMetadata {
     application: Arc<str>,
     state: Mutex<State>,
+    changes: watch::Sender<u64>,
 }
 
 #[derive(Default)]
@@ -39,7 +41,7 @@ struct State {
 impl OwnMetadata {
     /// An application without services.
     pub fn new(application: impl Into<Arc<str>>) -> Self {
-        Self { application: application.into(), state: Mutex::default() }
+        Self { application: application.into(), state: Mutex::default(), changes: watch::Sender::new(0) }
     }
 
     /// The application's name.
@@ -54,6 +56,7 @@ impl OwnMetadata {
         let is_changed = before.as_ref() != Some(url);
         if is_changed {
             state.current = None;
+            self.changes.send_modify(|count| *count += 1);
         }
         is_changed
     }
@@ -64,8 +67,14 @@ impl OwnMetadata {
         let was_there = state.services.remove(&service_info(url).match_key()).is_some();
         if was_there {
             state.current = None;
+            self.changes.send_modify(|count| *count += 1);
         }
         was_there
+    }
+
+    /// Counts the changes, now and from now on.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
     }
 
     /// The metadata of now. From here on its revision can be asked for.

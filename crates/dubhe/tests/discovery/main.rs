@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // a failed set-up is a failed test
 
+mod announcements;
 mod config_center;
 mod instances;
 mod mapping;
