@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,6 +42,8 @@ struct Inner {
     in_flight: Arc<InFlight>,
     directories: Mutex<Vec<Arc<dyn Directory>>>,
     exports: Mutex<Vec<ExportedService>>,
+    /// Ports that were found free for protocols configured without one, so that all services share the server.
+    free_ports: Mutex<HashMap<(String, Option<String>), u16>>,
     shut_down: tokio::sync::Mutex<bool>,
 }
 
@@ -253,6 +256,22 @@ impl Dubhe {
             .collect()
     }
 
+    /// The protocol with the port that was found free for it before, if its configuration names none.
+    pub(crate) fn with_port_in_use(&self, protocol: &ProtocolConfig) -> ProtocolConfig {
+        let mut protocol = protocol.clone();
+        if protocol.port.is_some_and(|port| port <= 0)
+            && let Some(port) = self.0.free_ports.lock().get(&port_key(&protocol))
+        {
+            protocol.port = Some((*port).into());
+        }
+        protocol
+    }
+
+    /// Remembers the port on which the services of `protocol` are served.
+    pub(crate) fn note_port(&self, protocol: &ProtocolConfig, port: u16) {
+        self.0.free_ports.lock().insert(port_key(protocol), port);
+    }
+
     /// Keeps a directory until shutdown.
     pub(crate) fn keep(&self, directory: Arc<dyn Directory>) {
         self.0.directories.lock().push(directory);
@@ -262,6 +281,10 @@ impl Dubhe {
     pub(crate) fn keep_export(&self, export: ExportedService) {
         self.0.exports.lock().push(export);
     }
+}
+
+fn port_key(protocol: &ProtocolConfig) -> (String, Option<String>) {
+    (protocol.name.clone().unwrap_or_else(|| "dubbo".to_owned()), protocol.host.clone())
 }
 
 impl DubheBuilder {
@@ -355,6 +378,7 @@ impl DubheBuilder {
             in_flight: Arc::default(),
             directories: Mutex::default(),
             exports: Mutex::default(),
+            free_ports: Mutex::default(),
             shut_down: tokio::sync::Mutex::new(false),
         })))
     }

@@ -91,8 +91,11 @@ impl<'a> Export<'a> {
         }
         let mut exports = Vec::new();
         for protocol in self.dubhe.protocol_configs(self.settings.protocol.as_deref())? {
-            match self.export_by(&protocol).await {
-                Ok(one) => exports.push(one),
+            match self.export_by(&self.dubhe.with_port_in_use(&protocol)).await {
+                Ok(one) => {
+                    self.dubhe.note_port(&protocol, one.exporter.url().port());
+                    exports.push(one);
+                }
                 Err(error) => {
                     for one in &exports {
                         one.unexport().await;

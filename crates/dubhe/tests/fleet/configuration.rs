@@ -162,3 +162,16 @@ async fn a_port_that_is_taken_is_told_and_nothing_stays_registered() {
     assert!(error.to_string().contains(&port.to_string()), "{error}");
     assert!(world.store.paths().iter().all(|(path, _)| !path.contains("/providers/")));
 }
+
+#[tokio::test]
+async fn services_of_a_protocol_without_a_port_share_one_server() {
+    let world = World::new();
+    let a = world.provider("a").await;
+    let shop = crate::support::NamedShop { name: "second".to_owned(), inside: Default::default() };
+    let second =
+        a.application.service(crate::support::ShopService::new(shop)).group("second").export().await.unwrap();
+    assert_eq!(second.urls()[0].address(), a.address());
+    let consumer = world.consumer().await;
+    let shop = consumer.reference::<ShopClient>().group("second").get().await.unwrap();
+    assert_eq!(shop.who().await.unwrap(), "second");
+}
