@@ -207,4 +207,20 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         assert!(CacheFile::open(Some(file.path()), "x").is_none());
     }
+
+    proptest::proptest! {
+        #[test]
+        fn no_file_makes_reading_panic(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..300)) {
+            let _ = entries(&bytes);
+        }
+
+        #[test]
+        fn what_is_written_is_read_again(value in "[^\n\r]{0,40}", key in "[^\n\r=#]{1,20}") {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("x");
+            let written = [(key, value)];
+            write(&path, &written).unwrap();
+            proptest::prop_assert_eq!(&read(&path)[..], &written[..]);
+        }
+    }
 }

@@ -194,4 +194,32 @@ mod tests {
         instance.registered_at = 7;
         assert_eq!(read(&app(), write(&instance).as_bytes()).unwrap(), instance);
     }
+
+    proptest::proptest! {
+        #[test]
+        fn no_data_makes_reading_panic(data in proptest::collection::vec(proptest::num::u8::ANY, 0..200)) {
+            let _ = read(&app(), &data);
+        }
+
+        #[test]
+        fn no_field_makes_reading_panic(
+            name in "(address|port|payload|enabled|registrationTimeUTC)",
+            value in r#"(null|true|-?[0-9]{1,25}(\.[0-9])?|"[^"\\]{0,9}"|\{"metadata":([0-9]|\[\]|\{"a":[0-9]\})\}|\[\])"#,
+        ) {
+            let data = format!(r#"{{"address":"h","port":1,"x":{{}},"{name}":{value}}}"#);
+            let _ = read(&app(), data.as_bytes());
+        }
+
+        #[test]
+        fn any_metadata_is_read_as_it_was_written(
+            metadata in proptest::collection::btree_map(".{0,20}", ".{0,40}", 0..5),
+            port in 1..=u16::MAX,
+        ) {
+            let mut instance = ServiceInstance::new("demo", "192.0.2.1", port);
+            instance.metadata = metadata;
+            // A status is Spring Cloud's business.
+            instance.metadata.remove(INSTANCE_STATUS);
+            proptest::prop_assert_eq!(read(&app(), write(&instance).as_bytes()), Ok(instance));
+        }
+    }
 }

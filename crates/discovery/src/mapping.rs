@@ -189,4 +189,13 @@ mod tests {
             assert_eq!(with_name(before.as_bytes(), "x"), after, "{before}");
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn a_name_is_added_and_none_is_lost(before in "[a-c ,\\u{e9}]{0,12}") {
+            let mut wanted = names(before.as_bytes());
+            wanted.insert(Arc::from("new"));
+            proptest::prop_assert_eq!(names(&with_name(before.as_bytes(), "new")), wanted);
+        }
+    }
 }
