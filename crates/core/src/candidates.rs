@@ -69,7 +69,7 @@ impl Candidates {
         let kind = TypeId::of::<T>();
         for slot in &self.prepared {
             match slot.get() {
-                Some(found) if found.kind == kind && *found.key == *key => {
+                Some(found) if found.kind == kind && same_key(&found.key, key) => {
                     if let Some(value) = found.value.downcast_ref::<T>() {
                         return PreparedRef::Slot(value);
                     }
@@ -99,7 +99,7 @@ impl Candidates {
                 Err(back) => entry = back,
             }
             // Another first call may have been here with the same: one result is kept, and takes one slot.
-            if let Some(found) = slot.get().filter(|found| found.kind == kind && *found.key == *key)
+            if let Some(found) = slot.get().filter(|found| found.kind == kind && same_key(&found.key, key))
                 && let Some(value) = found.value.downcast_ref::<T>()
             {
                 return PreparedRef::Slot(value);
@@ -107,7 +107,7 @@ impl Candidates {
         }
         let mut more = self.more.lock().unwrap_or_else(PoisonError::into_inner);
         // Bounded: method names come from callers. Beyond it, what is not kept is made again.
-        if let Some(found) = more.iter().find(|one| one.kind == kind && *one.key == *key)
+        if let Some(found) = more.iter().find(|one| one.kind == kind && same_key(&one.key, key))
             && let Ok(value) = Arc::clone(&found.value).downcast::<T>()
         {
             return PreparedRef::Shared(value);
@@ -120,9 +120,14 @@ impl Candidates {
 
     fn find_more<T: Any + Send + Sync>(&self, kind: TypeId, key: &str) -> Option<Arc<T>> {
         let more = self.more.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = more.iter().find(|one| one.kind == kind && *one.key == *key)?;
+        let found = more.iter().find(|one| one.kind == kind && same_key(&one.key, key))?;
         Arc::clone(&found.value).downcast::<T>().ok()
     }
+}
+
+/// Keys are mostly empty: then nothing is compared. (A call of the C library's comparison costs as much as the rest of a pick.)
+fn same_key(a: &str, b: &str) -> bool {
+    a.len() == b.len() && (a.is_empty() || a == b)
 }
 
 /// A prepared value, borrowed from its candidates or shared with them.

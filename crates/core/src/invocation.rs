@@ -150,7 +150,10 @@ impl Invocation {
 
     /// Whether this is `$invoke` or `$invokeAsync`.
     pub fn is_generic(&self) -> bool {
-        matches!(&*self.method.name, INVOKE | INVOKE_ASYNC) && &*self.method.descriptor == GENERIC_DESCRIPTOR
+        // Names of services' own methods rarely begin so: most calls end here.
+        self.method.name.starts_with('$')
+            && matches!(&*self.method.name, INVOKE | INVOKE_ASYNC)
+            && &*self.method.descriptor == GENERIC_DESCRIPTOR
     }
 
     /// The arguments as they go on the wire.
