@@ -37,7 +37,20 @@ pub(crate) fn url(
     } else if !methods.is_empty() {
         url = url.param(keys::METHODS, method_list(methods));
     }
-    url.build()
+    with_revision(url.build())
+}
+
+/// `revision` is the version of the artifact that holds the interface; where nobody knows that, Dubbo takes the service's.
+pub(crate) fn with_revision(url: Url) -> Url {
+    match url.version() {
+        Some(version)
+            if version != keys::ANY && url.param(keys::GENERIC).is_none_or(|generic| generic == "false") =>
+        {
+            let version = version.to_owned();
+            url.with_param_if_absent(keys::REVISION, version)
+        }
+        _ => url,
+    }
 }
 
 /// The parameters that tell who made a URL, and when.

@@ -6,7 +6,7 @@ use dubhe_common::{Url, defaults, keys};
 use dubhe_config::{DubboConfig, ProtocolConfig, ServiceConfig};
 use dubhe_core::service::ServiceDefinition;
 
-use crate::consumer::runtime;
+use crate::consumer::{runtime, with_revision};
 
 /// The address to listen on when the configuration names no host.
 const ANY_HOST: &str = "0.0.0.0";
@@ -35,9 +35,8 @@ pub(crate) fn url(
     };
     let bind = protocol.host.as_deref().unwrap_or(ANY_HOST);
     let path = service.path.as_deref().unwrap_or(interface);
-    Url::builder(protocol.name.as_deref().unwrap_or(keys::protocol::DUBBO), host, port)
+    let mut url = Url::builder(protocol.name.as_deref().unwrap_or(keys::protocol::DUBBO), host, port)
         .path(path)
-        .param(keys::ANYHOST, bind == ANY_HOST)
         .param(keys::BACKGROUND, false)
         .param(keys::DEPRECATED, false)
         .param(keys::DYNAMIC, true)
@@ -48,8 +47,11 @@ pub(crate) fn url(
         .param(keys::INTERFACE, interface)
         .param(keys::METHODS, definition.method_list())
         .param(keys::BIND_IP, bind)
-        .param(keys::BIND_PORT, port)
-        .build()
+        .param(keys::BIND_PORT, port);
+    if bind == ANY_HOST {
+        url = url.param(keys::ANYHOST, true);
+    }
+    with_revision(url.build())
 }
 
 /// The port of a protocol whose configuration names none.

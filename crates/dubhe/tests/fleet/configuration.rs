@@ -175,3 +175,59 @@ async fn services_of_a_protocol_without_a_port_share_one_server() {
     let shop = consumer.reference::<ShopClient>().group("second").get().await.unwrap();
     assert_eq!(shop.who().await.unwrap(), "second");
 }
+
+#[tokio::test]
+async fn a_service_is_registered_in_every_registry_and_a_reference_names_the_one_it_uses() {
+    let world = World::new();
+    let registry = |group: &str| dubhe::config::RegistryConfig {
+        group: Some(group.to_owned()),
+        file_cache: Some(false),
+        ..dubhe::config::RegistryConfig::at("memory://local")
+    };
+    let two = |name: &str| {
+        let builder = Dubhe::builder(name).memory_store(&world.store);
+        builder.registry_config(registry("east")).registry_config(registry("west"))
+    };
+    let provider = two("provider").protocol(crate::support::loopback(0)).start().await.unwrap();
+    let shop = crate::support::NamedShop { name: "a".to_owned(), inside: Default::default() };
+    provider.export(crate::support::ShopService::new(shop)).await.unwrap();
+    for root in ["/east/", "/west/"] {
+        let registered = |path: &str| path.starts_with(root) && path.contains("/providers/");
+        assert!(world.store.paths().iter().any(|(path, _)| registered(path)), "{root}");
+    }
+    let consumer = two("consumer").start().await.unwrap();
+    let error = consumer.refer::<ShopClient>().await.unwrap_err();
+    assert!(error.to_string().contains("name it with `registry`"), "{error}");
+    let mut west = two("west-consumer");
+    let settings =
+        dubhe::config::ReferenceConfig { registry: Some("registry-2".to_owned()), ..Default::default() };
+    west.config().references.insert("dev.dubhe.test.Shop".to_owned(), settings);
+    let west = west.start().await.unwrap();
+    assert_eq!(west.refer::<ShopClient>().await.unwrap().who().await.unwrap(), "a");
+}
+
+/// Of the recorded nodes, without what belongs to that machine and its configuration: `anyhost` (here the host is given), `ipv6`, `logger`, `qos.enable`, time limits
+/// and methods' settings, `register-mode` and `service-name-mapping` (application-level discovery).
+#[tokio::test]
+async fn registered_nodes_have_the_parameters_that_dubbo_writes() {
+    let world = World::new();
+    let _a = world.provider_with("a", 0, |export| export.group("g1").version("1.0.0")).await;
+    let consumer = world.consumer().await;
+    consumer.reference::<ShopClient>().group("g1").version("1.0.0").get().await.unwrap();
+    let names = |category: &str| {
+        let paths = world.store.paths();
+        let (path, _) = paths.iter().find(|(path, _)| path.contains(&format!("/{category}/"))).unwrap();
+        let url = dubhe::Url::parse_encoded(path.rsplit('/').next().unwrap()).unwrap();
+        url.params().map(|(name, _)| name.to_owned()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(
+        names("providers"),
+        "application background deprecated dubbo dynamic generic group interface methods pid release revision side \
+         timestamp version"
+    );
+    assert_eq!(
+        names("consumers"),
+        "application background category check dubbo group interface methods pid release revision side sticky timestamp \
+         unloadClusterRelated version"
+    );
+}
