@@ -123,7 +123,7 @@ impl Tree for ScriptedTree {
     }
 
     fn data(&self, _: &str) -> watch::Receiver<Observation<Option<NodeData>>> {
-        unimplemented!("the registry reads no data")
+        unreachable!("the registry reads no data")
     }
 
     async fn list(&self, _: &str) -> Result<Option<Children>, TreeError> {
@@ -132,19 +132,19 @@ impl Tree for ScriptedTree {
     }
 
     async fn read(&self, _: &str) -> Result<Option<NodeData>, TreeError> {
-        unimplemented!("the registry reads no data")
+        unreachable!("the registry reads no data")
     }
 
     async fn create(&self, _: &str, _: Bytes) -> Result<bool, TreeError> {
-        unimplemented!("the registry declares intents")
+        unreachable!("the registry declares intents")
     }
 
     async fn set(&self, _: &str, _: Bytes, _: Option<i32>) -> Result<bool, TreeError> {
-        unimplemented!("the registry declares intents")
+        unreachable!("the registry declares intents")
     }
 
     async fn delete(&self, _: &str) -> Result<bool, TreeError> {
-        unimplemented!("the registry declares intents")
+        unreachable!("the registry declares intents")
     }
 
     fn session(&self) -> watch::Receiver<SessionState> {
