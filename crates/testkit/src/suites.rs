@@ -2,7 +2,7 @@
 //!
 //! An implementation's crate writes a fixture (how to open a session, how to break it) and one line:
 //!
-//! ```ignore
+//! ```text
 //! dubhe_testkit::tree_suite!(MyFixture::new().await);
 //! ```
 //!
