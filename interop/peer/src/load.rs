@@ -112,12 +112,24 @@ fn add(tally: &Mutex<Tally>, answer: &Result<String, String>) {
         }
         Err(error) => {
             tally.failed += 1;
-            let error: String = error.chars().take(300).collect();
+            let error = shortened(error);
             if tally.errors.len() < ERRORS || tally.errors.contains_key(&error) {
                 *tally.errors.entry(error).or_default() += 1;
             }
         }
     }
+}
+
+/// Start and end of a long error: what failed, and why. A Java stack trace comes as further lines, which are left out.
+fn shortened(error: &str) -> String {
+    let error = error.lines().next().unwrap_or_default();
+    let length = error.chars().count();
+    if length <= 300 {
+        return error.to_owned();
+    }
+    let start: String = error.chars().take(100).collect();
+    let end: String = error.chars().skip(length - 200).collect();
+    format!("{start}...{end}")
 }
 
 impl Tally {

@@ -132,9 +132,13 @@ impl Stage {
         let (first, _) = self.provide(NONE, "A", FIRST, 20_880, "readonly-provider-a")?;
         let (_other, _) = self.provide(NONE, "B", SECOND, 20_881, "readonly-provider-b")?;
         let url = format!("dubbo://{FIRST}:20880;dubbo://{SECOND}:20881");
-        let mut load = self.load_with("readonly-consumer", &["--url", &url, "--retries", "0"])?;
+        // 2.7.23 takes its services off some milliseconds before it says so, and refuses the calls in between ("Not found exported
+        // service"): another try must be allowed there, and the log must tell that the event came.
+        let retries = if self.version == Version::V27 { "1" } else { "0" };
+        let mut load = self.load_with("readonly-consumer", &["--url", &url, "--retries", retries])?;
         load.until("both providers are called", &|second| second.by("A") && second.by("B"))?;
         first.stop().context("stopping provider A")?;
+        load.program.log_with(CASE, "read_only=true")?;
         load.without_failure("only B is called", &|second| !second.by("A") && second.by("B"))
     }
 
