@@ -129,7 +129,7 @@ impl fmt::Debug for Subscription {
 #[non_exhaustive]
 pub enum RegistryError {
     /// The reference's text: what failed, where, why.
-    #[error("failed to {action} {url} to registry {registry}, cause: {source}")]
+    #[error("failed to {action} {url} to registry {registry}, cause: {cause}")]
     Failed {
         /// `register`, `unregister`, `subscribe`, `lookup`.
         action: &'static str,
@@ -137,8 +137,8 @@ pub enum RegistryError {
         url: Box<str>,
         /// Address of the registry.
         registry: Box<str>,
-        /// What the tree said.
-        source: TreeError,
+        /// What the tree said. Not a `source`: its text is in this one's already.
+        cause: TreeError,
     },
     /// The registry address or the URL can never work.
     #[error("{0}")]

@@ -115,12 +115,12 @@ impl TreeRegistry {
         self.url.bool_param(keys::CHECK, true) && url.bool_param(keys::CHECK, true)
     }
 
-    fn failed(&self, action: &'static str, url: &Url, source: TreeError) -> RegistryError {
+    fn failed(&self, action: &'static str, url: &Url, cause: TreeError) -> RegistryError {
         RegistryError::Failed {
             action,
             url: url.to_plain_string().into(),
             registry: Box::from(&*self.address),
-            source,
+            cause,
         }
     }
 

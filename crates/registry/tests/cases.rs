@@ -407,13 +407,13 @@ async fn a_refusal_is_reported_long_before_the_time_is_over() {
     let started = Instant::now();
     let refused = registry.subscribe(&consumer("")).await;
     assert!(
-        matches!(refused, Err(RegistryError::Failed { source: TreeError::Denied { .. }, .. })),
+        matches!(refused, Err(RegistryError::Failed { cause: TreeError::Denied { .. }, .. })),
         "{refused:?}"
     );
     assert!(started.elapsed() <= Duration::from_secs(1));
     let refused = registry.register(&provider(1)).await;
     assert!(
-        matches!(refused, Err(RegistryError::Failed { source: TreeError::Denied { .. }, .. })),
+        matches!(refused, Err(RegistryError::Failed { cause: TreeError::Denied { .. }, .. })),
         "{refused:?}"
     );
     assert!(tree.wanted.lock().is_empty(), "nothing is left behind");
