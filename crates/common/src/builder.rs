@@ -3,6 +3,8 @@
 use std::fmt::{self, Display};
 use std::sync::Arc;
 
+use smol_str::SmolStr;
+
 use crate::address::bracketed;
 use crate::error::UrlError;
 use crate::params::{Entry, Params, cmp_names, set_sorted};
@@ -15,7 +17,7 @@ pub struct UrlBuilder {
     protocol: Arc<str>,
     user: Option<Box<str>>,
     password: Option<Box<str>>,
-    host: Arc<str>,
+    host: SmolStr,
     port: u16,
     path: Option<Arc<str>>,
     params: Draft,
@@ -35,7 +37,7 @@ impl UrlBuilder {
             protocol: Arc::from(protocol),
             user: None,
             password: None,
-            host: Arc::from(&*bracketed(host)),
+            host: SmolStr::new(bracketed(host)),
             port,
             path: None,
             params: Draft::Own(Vec::new()),
@@ -49,7 +51,7 @@ impl UrlBuilder {
             protocol: Arc::clone(&inner.protocol),
             user: url.user().map(Box::from),
             password: url.password().map(Box::from),
-            host: Arc::clone(&inner.host),
+            host: inner.host.clone(),
             port: inner.port,
             path: inner.path.clone(),
             params: Draft::Shared(inner.params.clone()),
@@ -81,7 +83,7 @@ impl UrlBuilder {
     /// Sets the host. A bare IPv6 address gets brackets.
     #[must_use]
     pub fn host(mut self, host: &str) -> Self {
-        self.host = Arc::from(&*bracketed(host));
+        self.host = SmolStr::new(bracketed(host));
         self
     }
 

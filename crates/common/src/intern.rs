@@ -10,28 +10,43 @@ use std::sync::Arc;
 use foldhash::fast::SeedableRandomState;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
+use smol_str::SmolStr;
 
+use crate::common_text::{Cut, Cutter, Texts};
+use crate::encode::decode;
 use crate::error::UrlError;
 use crate::params::{Entry, Params, hash_entries, hasher};
-use crate::parse::{self, Pairs};
+use crate::parse::{self, Form, Pairs};
 use crate::url::Url;
+use crate::volatile::Volatile;
 
 /// Unused entries a factory may hold beyond as many as are in use.
 const SWEEP_SLACK: usize = 1_024;
+
+/// Hosts up to this length lie in the URL itself.
+const INLINE_HOST: usize = 23;
 
 /// Makes URLs that share their strings and parameter sets.
 ///
 /// A value, not a global: one per registry, or one for a process, cloned handles share the tables.
 /// What no URL uses any more is removed when the tables have doubled since the last look, and by
 /// [`UrlFactory::sweep`]; so unused entries never outnumber those in use by more than a constant.
-#[derive(Clone, Default)]
-pub struct UrlFactory(Arc<Mutex<Tables>>);
+///
+/// Parameters in the names of nodes are read once for all instances of a service: of a set of parameters that was met
+/// twice the escaped text is kept, and names are compared with it.
+#[derive(Clone)]
+pub struct UrlFactory(Arc<Shared>);
+
+struct Shared {
+    tables: Mutex<Tables>,
+    cutter: Cutter,
+}
 
 /// How much a factory holds; see [`UrlFactory::interned`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Interned {
-    /// Different strings: protocols, hosts, paths, names and values of parameters.
+    /// Different strings: protocols, long hosts, paths, names and values of parameters.
     pub strings: usize,
     /// Different sets of parameters.
     pub param_sets: usize,
@@ -40,7 +55,7 @@ pub struct Interned {
 impl UrlFactory {
     /// An empty factory.
     pub fn new() -> Self {
-        Self::default()
+        Self(Arc::new(Shared { tables: Mutex::default(), cutter: Cutter::new() }))
     }
 
     /// Reads the name of a provider node.
@@ -52,6 +67,11 @@ impl UrlFactory {
     /// # Errors
     /// As [`Url::parse`].
     pub fn parse_encoded(&self, name: &str) -> Result<Url, UrlError> {
+        if let Form::Encoded { body, params } = parse::form(name)?
+            && let Some(cut) = self.0.cutter.cut(params)
+        {
+            return self.make_like(name, body, &cut);
+        }
         self.make(parse::encoded(name)?)
     }
 
@@ -65,7 +85,7 @@ impl UrlFactory {
 
     /// The same parameters, shared with every equal set this factory has seen.
     pub fn share(&self, params: &Params) -> Params {
-        self.0.lock().shared(params)
+        self.0.tables.lock().shared(params)
     }
 
     /// The same URL with its parameters shared, for one that was made by changing another.
@@ -75,27 +95,50 @@ impl UrlFactory {
 
     /// Drops what no URL uses.
     pub fn sweep(&self) {
-        self.0.lock().sweep();
+        self.0.tables.lock().sweep();
     }
 
     /// How many strings and parameter sets are in use. Sweeps first.
     pub fn interned(&self) -> Interned {
-        let mut tables = self.0.lock();
+        let mut tables = self.0.tables.lock();
         tables.sweep();
         Interned { strings: tables.strings.len(), param_sets: tables.sets_len }
     }
 
     fn make(&self, halves: parse::Halves<'_>) -> Result<Url, UrlError> {
-        Url::from_halves(halves, &mut Source::Shared(&mut self.0.lock()))
+        Url::from_halves(halves, &mut Source::Shared(&mut self.0.tables.lock()))
+    }
+
+    /// Makes the URL from parameters that were read before, or reads them.
+    fn make_like(&self, name: &str, body: &str, cut: &Cut<'_>) -> Result<Url, UrlError> {
+        let hash = cut.hash();
+        let known = self.0.tables.lock().texts.get(hash, cut).cloned();
+        if let Some(params) = known {
+            let body = decode(body);
+            let body = parse::body(&body)?;
+            let volatile = Volatile::new(None, cut.timestamp.map(decode).as_deref());
+            let mut tables = self.0.tables.lock();
+            return Ok(Url::from_body(&body, params, volatile, &mut Source::Shared(&mut tables)));
+        }
+        let url = self.make(parse::encoded(name)?)?;
+        self.0.tables.lock().met(hash, cut, url.shared_params());
+        Ok(url)
+    }
+}
+
+impl Default for UrlFactory {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
 impl fmt::Debug for UrlFactory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tables = self.0.lock();
+        let tables = self.0.tables.lock();
         f.debug_struct("UrlFactory")
             .field("strings", &tables.strings.len())
             .field("param_sets", &tables.sets_len)
+            .field("texts", &tables.texts.len())
             .finish()
     }
 }
@@ -116,6 +159,10 @@ impl Source<'_> {
         }
     }
 
+    pub(crate) fn host(&mut self, host: &str) -> SmolStr {
+        if host.len() <= INLINE_HOST { SmolStr::new(host) } else { SmolStr::from(self.text(host)) }
+    }
+
     pub(crate) fn params(&mut self, pairs: &Pairs<'_>) -> Params {
         match self {
             Self::Fresh => Params::from_sorted(
@@ -134,9 +181,16 @@ impl Source<'_> {
 /// cannot grow while it is looked at.
 pub(crate) struct Tables {
     strings: HashSet<Arc<str>, SeedableRandomState>,
-    sets: HashMap<u64, SmallVec<[Params; 1]>, SeedableRandomState>,
+    sets: HashMap<u64, SmallVec<[Set; 1]>, SeedableRandomState>,
+    texts: Texts,
     sets_len: usize,
     sweep_at: usize,
+}
+
+struct Set {
+    params: Params,
+    /// Hash of the text that it was last read from.
+    text: u64,
 }
 
 impl Default for Tables {
@@ -144,6 +198,7 @@ impl Default for Tables {
         Self {
             strings: HashSet::with_hasher(hasher()),
             sets: HashMap::with_hasher(hasher()),
+            texts: Texts::new(),
             sets_len: 0,
             sweep_at: SWEEP_SLACK,
         }
@@ -163,12 +218,12 @@ impl Tables {
 
     fn params(&mut self, pairs: &Pairs<'_>) -> Params {
         let hash = hash_entries(pairs.iter().map(|(name, value)| (&**name, &**value)));
-        let same = |set: &&Params| {
-            set.len() == pairs.len()
-                && set.iter().zip(pairs).all(|((n, v), (name, value))| n == name && v == value)
+        let same = |set: &&Set| {
+            set.params.len() == pairs.len()
+                && set.params.iter().zip(pairs).all(|((n, v), (name, value))| n == name && v == value)
         };
         if let Some(known) = self.sets.get(&hash).and_then(|sets| sets.iter().find(same)) {
-            return known.clone();
+            return known.params.clone();
         }
         let entries = pairs.iter().map(|(name, value)| (self.text(name), self.text(value))).collect();
         self.add(entries)
@@ -176,19 +231,34 @@ impl Tables {
 
     fn shared(&mut self, params: &Params) -> Params {
         if let Some(known) =
-            self.sets.get(&params.hash_value()).and_then(|sets| sets.iter().find(|set| *set == params))
+            self.sets.get(&params.hash_value()).and_then(|sets| sets.iter().find(|set| set.params == *params))
         {
-            return known.clone();
+            return known.params.clone();
         }
         let entries = params.iter().map(|(name, value)| (self.text(name), self.text(value))).collect();
         self.add(entries)
     }
 
     fn add(&mut self, entries: Vec<Entry>) -> Params {
+        self.sweep_if_grown();
         let new = Params::from_sorted(entries);
-        self.sets.entry(new.hash_value()).or_default().push(new.clone());
+        self.sets.entry(new.hash_value()).or_default().push(Set { params: new.clone(), text: 0 });
         self.sets_len += 1;
         new
+    }
+
+    /// Keeps the text of a set that was read from it twice; one that is never met again costs nothing.
+    fn met(&mut self, hash: u64, cut: &Cut<'_>, params: &Params) {
+        let sets = self.sets.get_mut(&params.hash_value());
+        let Some(set) = sets.and_then(|sets| sets.iter_mut().find(|set| set.params.ptr_eq(params))) else {
+            return;
+        };
+        if set.text == hash {
+            self.texts.remember(hash, cut, params);
+        } else {
+            self.texts.forget(set.text, params);
+            set.text = hash;
+        }
     }
 
     fn sweep_if_grown(&mut self) {
@@ -198,8 +268,9 @@ impl Tables {
     }
 
     fn sweep(&mut self) {
+        self.texts.sweep();
         self.sets.retain(|_, sets| {
-            sets.retain(|set| set.holders() > 1);
+            sets.retain(|set| set.params.holders() > 1);
             !sets.is_empty()
         });
         self.sets_len = self.sets.values().map(SmallVec::len).sum();

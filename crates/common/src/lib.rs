@@ -17,6 +17,7 @@
 //! Not here: any I/O, any runtime, any contract of a layer (see `dubhe-core`).
 
 mod builder;
+mod common_text;
 mod edit;
 mod error;
 mod format;

@@ -32,6 +32,14 @@ pub(crate) struct Halves<'a> {
     pub(crate) pairs: Pairs<'a>,
 }
 
+/// Where the parameters of a node's name begin, and how they are written.
+pub(crate) enum Form<'a> {
+    /// The whole name is percent-encoded once. Both parts are still escaped.
+    Encoded { body: &'a str, params: &'a str },
+    /// The name is a URL as it is.
+    Decoded,
+}
+
 /// Splits the decoded form. Values keep their escapes.
 pub(crate) fn decoded(text: &str) -> Result<Halves<'_>, UrlError> {
     check_length(text)?;
@@ -48,20 +56,28 @@ pub(crate) fn decoded(text: &str) -> Result<Halves<'_>, UrlError> {
 ///
 /// A text whose first `?` is not escaped is taken for the decoded form, as registries of old versions hold it.
 pub(crate) fn encoded(text: &str) -> Result<Halves<'_>, UrlError> {
-    check_length(text)?;
-    let escaped_mark = find_escape(text, 0, b'?');
-    match (escaped_mark, text.find('?')) {
-        (escaped, Some(raw)) if escaped.is_none_or(|at| raw < at) && !is_escaped_body(&text[..raw]) => {
-            decoded(text)
+    match form(text)? {
+        Form::Decoded => decoded(text),
+        Form::Encoded { body, params } => {
+            Ok(Halves { body: decode(body), pairs: encoded_pairs(params, text)? })
         }
-        (Some(at), raw) if raw.is_none_or(|raw| at < raw) => {
-            Ok(Halves { body: decode(&text[..at]), pairs: encoded_pairs(&text[at + 3..], text)? })
-        }
-        (_, Some(raw)) => {
-            Ok(Halves { body: decode(&text[..raw]), pairs: encoded_pairs(&text[raw + 1..], text)? })
-        }
-        (_, None) => Ok(Halves { body: decode(text), pairs: Vec::new() }),
     }
+}
+
+/// Tells the two forms apart and finds the parameters.
+pub(crate) fn form(text: &str) -> Result<Form<'_>, UrlError> {
+    check_length(text)?;
+    let (at, width) = match (find_escape(text, 0, b'?'), text.find('?')) {
+        (escaped, Some(raw)) if escaped.is_none_or(|at| raw < at) => {
+            if !is_escaped_body(&text[..raw]) {
+                return Ok(Form::Decoded);
+            }
+            (raw, 1)
+        }
+        (Some(escaped), _) => (escaped, 3),
+        (None, _) => (text.len(), 0),
+    };
+    Ok(Form::Encoded { body: &text[..at], params: &text[at + width..] })
 }
 
 /// Cuts the part before the parameters.
@@ -141,18 +157,13 @@ fn check_length(text: &str) -> Result<(), UrlError> {
     Err(UrlError::TooLong { length: text.len(), limit: MAX_URL_BYTES, text: excerpt(text) })
 }
 
-fn encoded_pairs<'a>(params: &'a str, text: &str) -> Result<Pairs<'a>, UrlError> {
+/// Pairs of the escaped parameters, sorted. `text` is the whole name, for the error.
+pub(crate) fn encoded_pairs<'a>(params: &'a str, text: &str) -> Result<Pairs<'a>, UrlError> {
     let bytes = params.as_bytes();
     let mut pairs = Vec::new();
     let (mut start, mut at) = (0, 0);
     while at <= bytes.len() {
-        let separator = match bytes.get(at) {
-            None => Some(0),
-            Some(b'&' | b';') => Some(1),
-            Some(b'%') if matches!(escaped_byte(&bytes[at..]), Some(b'&' | b';')) => Some(3),
-            Some(_) => None,
-        };
-        let Some(width) = separator else {
+        let Some(width) = separator_at(&bytes[at..]) else {
             at += 1;
             continue;
         };
@@ -164,6 +175,16 @@ fn encoded_pairs<'a>(params: &'a str, text: &str) -> Result<Pairs<'a>, UrlError>
         }
     }
     settle(pairs.into_iter(), text)
+}
+
+/// Width of the separator at the start of `rest`, raw or escaped; the end counts as one of width zero.
+pub(crate) fn separator_at(rest: &[u8]) -> Option<usize> {
+    match rest {
+        [] => Some(0),
+        [b'&' | b';', ..] => Some(1),
+        [b'%', ..] if matches!(escaped_byte(rest), Some(b'&' | b';')) => Some(3),
+        _ => None,
+    }
 }
 
 fn encoded_pair(mut pair: &str) -> (Cow<'_, str>, Cow<'_, str>) {

@@ -6,11 +6,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::fast::SeedableRandomState;
+
 use crate::intern::UrlFactory;
 use crate::keys;
 use crate::merge::{JOINED, PROVIDER_FIRST};
-use crate::params::{Entry, Params, set_sorted};
-use crate::url::Url;
+use crate::params::{Entry, Params, hasher, set_sorted};
+use crate::url::{Inner, Url};
 use crate::volatile::Volatile;
 
 /// Names that only the consumer or an override decides; a provider must not widen retries.
@@ -47,13 +49,18 @@ pub struct AddressMerger {
     overrides: Params,
     factory: Option<UrlFactory>,
     /// Merged sets by the address of the provider's set, which is held along so that it stays that address.
-    done: HashMap<usize, (Params, Params)>,
+    done: HashMap<usize, (Params, Params), SeedableRandomState>,
 }
 
 impl AddressMerger {
     /// A merger for one consumer and one layer of overrides.
     pub fn new(consumer: &Url, overrides: &Params) -> Self {
-        Self { consumer: consumer.clone(), overrides: overrides.clone(), factory: None, done: HashMap::new() }
+        Self {
+            consumer: consumer.clone(),
+            overrides: overrides.clone(),
+            factory: None,
+            done: HashMap::with_hasher(hasher()),
+        }
     }
 
     /// Shares the merged parameters with every equal set of `factory`, over several mergers and notifications.
@@ -77,19 +84,18 @@ impl AddressMerger {
                 merged
             }
         };
-        let mut url = provider.to_builder().shared_params(merged);
-        if let Some(pid) = self.consumer.param(keys::PID) {
-            url = url.param(keys::PID, pid);
-        }
-        for name in [keys::PID, keys::TIMESTAMP] {
-            if let Some(value) = self.overrides.get(name) {
-                url = url.param(name, value);
-            }
-        }
-        if let (None, Some(path)) = (provider.path(), self.consumer.path()) {
-            url = url.path(path);
-        }
-        url.build()
+        let inner = provider.inner();
+        let pid = self.overrides.get(keys::PID).or(self.consumer.param(keys::PID)).or(inner.volatile.pid());
+        let timestamp = self.overrides.get(keys::TIMESTAMP).or(inner.volatile.timestamp());
+        Url::from_inner(Inner {
+            protocol: Arc::clone(&inner.protocol),
+            login: inner.login.clone(),
+            host: inner.host.clone(),
+            path: inner.path.as_ref().or(self.consumer.inner().path.as_ref()).cloned(),
+            params: merged,
+            volatile: Volatile::new(pid, timestamp),
+            port: inner.port,
+        })
     }
 
     fn merge_params(&self, provider: &Url) -> Params {

@@ -5,6 +5,8 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::iter::Peekable;
 use std::sync::Arc;
 
+use smol_str::SmolStr;
+
 use crate::builder::UrlBuilder;
 use crate::encode::{decode, encode};
 use crate::error::UrlError;
@@ -25,7 +27,7 @@ pub struct Url(Arc<Hashed>);
 pub(crate) struct Inner {
     pub(crate) protocol: Arc<str>,
     pub(crate) login: Option<Box<Login>>,
-    pub(crate) host: Arc<str>,
+    pub(crate) host: SmolStr,
     pub(crate) path: Option<Arc<str>>,
     pub(crate) params: Params,
     pub(crate) volatile: Volatile,
@@ -173,17 +175,28 @@ impl Url {
         };
         let (pid, timestamp) = (take(keys::PID), take(keys::TIMESTAMP));
         let pid = pid.filter(|_| !source.drops_pid());
-        Ok(Self::from_inner(Inner {
+        let volatile = Volatile::new(pid.as_deref(), timestamp.as_deref());
+        let params = source.params(&pairs);
+        Ok(Self::from_body(&body, params, volatile, source))
+    }
+
+    pub(crate) fn from_body(
+        body: &parse::Body<'_>,
+        params: Params,
+        volatile: Volatile,
+        source: &mut Source<'_>,
+    ) -> Self {
+        Self::from_inner(Inner {
             protocol: source.text(body.protocol),
             login: body.user.map(|user| {
                 Box::new(Login { user: Box::from(user), password: body.password.map(Box::from) })
             }),
-            host: source.text(body.host),
+            host: source.host(body.host),
             path: body.path.map(|path| source.text(path)),
-            params: source.params(&pairs),
-            volatile: Volatile::new(pid.as_deref(), timestamp.as_deref()),
+            params,
+            volatile,
             port: body.port,
-        }))
+        })
     }
 }
 

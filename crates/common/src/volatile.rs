@@ -1,25 +1,31 @@
 //! The parameters that differ between two addresses of one service that are otherwise alike.
 
+use smol_str::{SmolStr, SmolStrBuilder};
+
 use crate::keys;
 
 /// `pid` and `timestamp` of one URL, kept apart so that everything else can be shared.
 ///
-/// Both values lie in one text: an address in a list of a hundred thousand pays for one small allocation.
+/// Both values lie in one text, which as a rule is short enough to need no allocation: there may be a hundred thousand.
 #[derive(Clone, Default)]
 pub(crate) struct Volatile {
     /// The pid, then the timestamp.
-    text: Box<str>,
-    pid_len: usize,
+    text: SmolStr,
+    pid_len: u32,
     has_pid: bool,
     has_timestamp: bool,
 }
 
 impl Volatile {
     pub(crate) fn new(pid: Option<&str>, timestamp: Option<&str>) -> Self {
-        let text = [pid.unwrap_or(""), timestamp.unwrap_or("")].concat().into_boxed_str();
+        // Four gigabytes are no pid.
+        let pid = pid.and_then(|pid| Some((pid, u32::try_from(pid.len()).ok()?)));
+        let mut text = SmolStrBuilder::new();
+        text.push_str(pid.map_or("", |(pid, _)| pid));
+        text.push_str(timestamp.unwrap_or(""));
         Self {
-            text,
-            pid_len: pid.map_or(0, str::len),
+            text: text.finish(),
+            pid_len: pid.map_or(0, |(_, len)| len),
             has_pid: pid.is_some(),
             has_timestamp: timestamp.is_some(),
         }
@@ -34,11 +40,11 @@ impl Volatile {
     }
 
     pub(crate) fn pid(&self) -> Option<&str> {
-        self.has_pid.then(|| &self.text[..self.pid_len])
+        self.has_pid.then(|| &self.text[..self.pid_len as usize])
     }
 
     pub(crate) fn timestamp(&self) -> Option<&str> {
-        self.has_timestamp.then(|| &self.text[self.pid_len..])
+        self.has_timestamp.then(|| &self.text[self.pid_len as usize..])
     }
 
     /// The same with one of the two set or removed.
