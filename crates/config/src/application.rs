@@ -45,6 +45,7 @@ pub struct ApplicationConfig {
     /// Environment, e.g. `product`, `test`.
     pub environment: Option<String>,
     /// How long a graceful shutdown waits for calls in flight, milliseconds. Default 10000 (`dubbo.service.shutdown.wait`).
+    #[serde(rename = "shutwait", alias = "shutdown-wait")]
     pub shutdown_wait: Option<u64>,
     /// More URL parameters.
     pub parameters: BTreeMap<String, String>,

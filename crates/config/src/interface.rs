@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::Deserialize;
 
@@ -43,7 +44,7 @@ pub struct ReferenceConfig {
 }
 
 /// Settings of one service, or the defaults of all (`provider`).
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ServiceConfig {
     /// Java interface name, when it is not the section's key.
@@ -68,8 +69,8 @@ pub struct ServiceConfig {
     pub dynamic: Option<bool>,
     /// Whether it is registered. Default true.
     pub register: Option<bool>,
-    /// Delay of the export, milliseconds. Default 0.
-    pub delay: Option<u64>,
+    /// Delay of the export, milliseconds; 0 and -1: none. Default 0.
+    pub delay: Option<i64>,
     /// Calls of one method served at once. Default 0: unlimited.
     pub executes: Option<u32>,
     /// Whether it is marked as deprecated. Default false.
@@ -84,6 +85,17 @@ pub struct ServiceConfig {
     pub methods: Vec<MethodConfig>,
     /// More URL parameters.
     pub parameters: BTreeMap<String, String>,
+}
+
+impl fmt::Debug for ServiceConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the token, nor what may be one among the parameters.
+        f.debug_struct("ServiceConfig")
+            .field("interface", &self.interface)
+            .field("group", &self.group)
+            .field("version", &self.version)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Settings of one method.

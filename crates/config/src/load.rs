@@ -84,7 +84,8 @@ impl DubboConfig {
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
-        serde_saphyr::from_str::<Document>(text)
+        // No excerpts of the file in errors: a password may stand next to the mistake.
+        serde_saphyr::from_str_with_options::<Document>(text, serde_saphyr::options! { with_snippet: false })
             .map(|document| document.dubbo)
             .map_err(|error| ConfigError::Malformed { origin: origin.to_owned(), reason: error.to_string() })
     }

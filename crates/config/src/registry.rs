@@ -74,8 +74,9 @@ impl RegistryConfig {
 
 impl fmt::Debug for RegistryConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Addresses may hold a password too: only what stands behind the last `@` is shown.
-        let address = self.address.rsplit('@').next().unwrap_or_default();
+        // Addresses may hold a password too: only what stands between user and parameters is shown.
+        let address = self.address.split('?').next().unwrap_or_default();
+        let address = address.rsplit('@').next().unwrap_or_default();
         f.debug_struct("RegistryConfig")
             .field("address", &address)
             .field("group", &self.group)

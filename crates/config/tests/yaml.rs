@@ -65,7 +65,7 @@ fn an_empty_file_is_an_empty_configuration() {
 }
 
 fn error(text: &str) -> String {
-    DubboConfig::from_yaml(text).unwrap_err().to_string()
+    DubboConfig::from_yaml(text).expect_err("the text is wrong").to_string()
 }
 
 #[test]
@@ -114,9 +114,31 @@ fn a_wrong_environment_variable_is_told_by_name() {
 }
 
 #[test]
-fn passwords_do_not_show_in_debug_output() {
-    let text =
-        "dubbo:\n  registry:\n    address: zookeeper://fleet:secret@192.0.2.1:2181\n    password: secret\n";
+fn the_wait_at_shutdown_has_the_name_that_dubbo_gives_it() {
+    let config = DubboConfig::from_yaml("dubbo:\n  application:\n    name: a\n    shutwait: 3000\n").unwrap();
+    assert_eq!(config.application.shutdown_wait, Some(3_000));
+}
+
+#[test]
+fn a_delay_of_minus_one_is_none_as_in_dubbo() {
+    let config = DubboConfig::from_yaml("dubbo:\n  provider:\n    delay: -1\n").unwrap();
+    assert_eq!(config.provider.delay, Some(-1));
+}
+
+#[test]
+fn secrets_do_not_show_in_debug_output() {
+    let text = "dubbo:\n  registry:\n    address: zookeeper://fleet:secret@192.0.2.1:2181?password=secret\n    password: secret\n  \
+                provider:\n    token: secret\n  services:\n    com.example.Orders:\n      token: secret\n";
     let config = DubboConfig::from_yaml(text).unwrap();
-    assert!(!format!("{config:?}").contains("secret"));
+    assert!(!format!("{config:?}").contains("secret"), "{config:?}");
+    assert!(format!("{config:?}").contains("192.0.2.1:2181"), "{config:?}");
+}
+
+#[test]
+fn secrets_next_to_a_mistake_do_not_show_in_its_error() {
+    let text = error(
+        "dubbo:\n  registry:\n    password: secret\n    adress: zookeeper://fleet:secret@192.0.2.1:2181\n",
+    );
+    assert!(text.contains("adress") && text.contains('4'), "{text}");
+    assert!(!text.contains("secret"), "{text}");
 }
