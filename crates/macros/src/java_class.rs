@@ -13,11 +13,14 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> Result<TokenS
             "a Java class name has its package and dots, e.g. com.example.User or com.example.Outer$Inner",
         ));
     }
+    let mut allow = None;
     let (ident, generics, case) = match syn::parse2::<Item>(item.clone())? {
         Item::Struct(one) if matches!(one.fields, Fields::Named(_) | Fields::Unit) => {
             (one.ident, one.generics, Some(quote!(rename_all = "camelCase",)))
         }
         Item::Enum(one) if one.variants.iter().all(|variant| matches!(variant.fields, Fields::Unit)) => {
+            // Java writes its constants in capitals.
+            allow = Some(quote!(#[allow(clippy::upper_case_acronyms)]));
             (one.ident, one.generics, None)
         }
         other => {
@@ -32,6 +35,7 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> Result<TokenS
     Ok(quote! {
         #[derive(::dubhe::serde::Serialize, ::dubhe::serde::Deserialize)]
         #[serde(crate = "::dubhe::serde", #case rename = #name)]
+        #allow
         #item
 
         impl #implement ::dubhe::JavaType for #ident #types #bounds {

@@ -207,13 +207,15 @@ impl Declared {
         quote! {
             #[doc = #doc]
             #[derive(Clone, Debug)]
+            #[allow(dead_code)]
             #vis struct #client {
                 client: ::dubhe::ServiceClient,
                 methods: ::std::sync::Arc<[::std::sync::Arc<::dubhe::Method>]>,
             }
 
+            #[allow(dead_code)]
             impl #client {
-                /// The same client with options on each call: attachments, time limits.
+                /// The same client with options on each call: attachments, time limits. They replace those that it had.
                 #vis fn with(&self, options: ::dubhe::CallOptions) -> Self {
                     Self { client: self.client.with(options), methods: ::std::sync::Arc::clone(&self.methods) }
                 }
@@ -268,11 +270,13 @@ impl Declared {
         });
         quote! {
             #[doc = #doc]
+            #[allow(dead_code)]
             #vis struct #service<T> {
                 implementation: T,
                 definition: ::std::sync::Arc<::dubhe::ServiceDefinition>,
             }
 
+            #[allow(dead_code)]
             impl<T: #name> #service<T> {
                 /// The service of `implementation`.
                 #vis fn new(implementation: T) -> Self {

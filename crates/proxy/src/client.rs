@@ -22,7 +22,7 @@ impl ServiceClient {
         Self { invoker, options: None }
     }
 
-    /// The same client with `options` on each call.
+    /// The same client with `options` on each call, instead of those that it had.
     pub fn with(&self, options: CallOptions) -> Self {
         Self { invoker: Arc::clone(&self.invoker), options: Some(Arc::new(options)) }
     }

@@ -28,7 +28,7 @@ impl GenericService {
         }
     }
 
-    /// The same service with `options` on each call.
+    /// The same service with `options` on each call, instead of those that it had.
     pub fn with(&self, options: CallOptions) -> Self {
         Self { client: self.client.with(options), invoke: Arc::clone(&self.invoke) }
     }

@@ -61,7 +61,10 @@ impl CallOptions {
             call = call.with_timeout(timeout);
         }
         if let Some(overall) = self.overall {
-            call = call.with_deadline(Instant::now() + overall);
+            // A limit beyond what the clock can tell is none.
+            if let Some(deadline) = Instant::now().checked_add(overall) {
+                call = call.with_deadline(deadline);
+            }
         }
         if let Some(hash) = self.hash {
             call = call.with_hash(hash);

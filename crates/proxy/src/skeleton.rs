@@ -126,7 +126,8 @@ impl Skeleton {
         call: Invocation,
         attachments: Attachments,
     ) -> Result<Response, RpcError> {
-        let serve = AssertUnwindSafe(self.service.call(index, call)).catch_unwind();
+        // The call itself runs in there too, not only its future: a service written by hand may do anything in either.
+        let serve = AssertUnwindSafe(async { self.service.call(index, call).await }).catch_unwind();
         let (outcome, back) = context::serving(attachments, serve).await;
         let mut response = match outcome {
             Ok(Ok(response)) => response,

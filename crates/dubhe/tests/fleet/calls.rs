@@ -1,6 +1,7 @@
 //! One call: values, exceptions, attachments, time limits.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dubhe::{CallOptions, Delivery, ErrorCode, ResponseAttachments, Value};
@@ -50,6 +51,33 @@ async fn a_panic_in_the_service_is_an_exception_and_the_provider_goes_on() {
     assert_eq!(&*error.exception().unwrap().class, "java.lang.RuntimeException");
     assert!(error.to_string().contains("out of stock"), "{error}");
     assert_eq!(shop.who().await.unwrap(), "a");
+}
+
+#[derive(Debug)]
+struct Handmade(Arc<dubhe::ServiceDefinition>);
+
+impl dubhe::Service for Handmade {
+    fn definition(&self) -> &Arc<dubhe::ServiceDefinition> {
+        &self.0
+    }
+
+    fn call(&self, _: usize, _: dubhe::Invocation) -> dubhe::BoxFuture<'_, dubhe::Result<dubhe::Response>> {
+        panic!("before there is a future")
+    }
+}
+
+#[tokio::test]
+async fn a_service_made_by_hand_is_called_by_name_and_may_panic_anywhere() {
+    use dubhe::proxy::{convert_arguments, method_definition, read_arguments};
+    let world = World::new();
+    let method = method_definition("now", &[], read_arguments::<()>, convert_arguments::<()>);
+    let definition = dubhe::ServiceDefinition::new("dev.dubhe.test.Clock", vec![method]);
+    let provider = world.builder("clock").protocol(crate::support::loopback(0)).start().await.unwrap();
+    provider.untyped_service(Arc::new(Handmade(Arc::new(definition)))).export().await.unwrap();
+    let consumer = world.consumer().await;
+    let clock = consumer.generic("dev.dubhe.test.Clock").get().await.unwrap();
+    let error = clock.invoke("now", &[], Vec::new()).await.unwrap_err();
+    assert!(error.to_string().contains("the service panicked: before there is a future"), "{error}");
 }
 
 #[tokio::test]
