@@ -1,11 +1,11 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use dubhe_common::{Url, defaults, list_items};
 use dubhe_config::{DubboConfig, ProtocolConfig, ReferenceConfig, RegistryConfig, ServiceConfig};
-use dubhe_core::directory::Directory;
 use dubhe_core::error::{ErrorCode, RpcError};
 use dubhe_core::extension;
 use dubhe_core::load_balance::LoadBalance;
@@ -21,9 +21,10 @@ use parking_lot::Mutex;
 use crate::export::{Export, ExportedService};
 use crate::extensions::Extensions;
 use crate::in_flight::InFlight;
+use crate::open_references::OpenReferences;
 use crate::refer::{GenericReference, Reference};
 use crate::registries::Registries;
-use crate::{address, provider};
+use crate::{address, consumer, provider};
 
 /// One application of the fleet: its registries, its references, its exported services. Cheap to clone.
 ///
@@ -40,11 +41,20 @@ struct Inner {
     protocols: Arc<extension::Extensions<dyn Protocol>>,
     registries: Registries,
     in_flight: Arc<InFlight>,
-    directories: Mutex<Vec<Arc<dyn Directory>>>,
-    exports: Mutex<Vec<ExportedService>>,
+    references: Arc<OpenReferences>,
+    exports: Mutex<Exports>,
+    /// The latest `timestamp` of a consumer URL: no two are the same, as they name nodes in the registry.
+    timestamp: AtomicU64,
     /// Ports that were found free for protocols configured without one, so that all services share the server.
     free_ports: Mutex<HashMap<(String, Option<String>), u16>>,
     shut_down: tokio::sync::Mutex<bool>,
+}
+
+/// What the application offers, and whether it still may.
+#[derive(Debug, Default)]
+struct Exports {
+    ended: bool,
+    services: Vec<ExportedService>,
 }
 
 /// An application being set up, by code or from a configuration file.
@@ -71,7 +81,7 @@ impl Dubhe {
     pub fn from_yaml_file(path: impl AsRef<Path>) -> Result<DubheBuilder, RpcError> {
         let config = DubboConfig::from_file(path.as_ref())
             .and_then(|config| config.with_environment(std::env::vars()))
-            .map_err(|error| RpcError::new(ErrorCode::Unknown, error.to_string()).with_source(error))?;
+            .map_err(|error| RpcError::new(ErrorCode::Unknown, error.to_string()))?;
         Ok(Self::configured(config))
     }
 
@@ -117,45 +127,47 @@ impl Dubhe {
 
     /// Ends gracefully; idempotent, and safe at any time after start. In this order:
     ///
-    /// 1. new calls of the application's own references are refused;
-    /// 2. its services are taken out of the registries;
-    /// 3. connected consumers are told that no more calls are wanted, and calls being served finish, and so do the application's own,
-    ///    each at most `shutdown-wait` (10 s);
+    /// 1. no further service is exported, and those that are leave the registries;
+    /// 2. connected consumers are told that no more calls are wanted, and calls being served finish: until then they may make calls
+    ///    themselves;
+    /// 3. new calls of the application's own references are refused, and those under way finish;
     /// 4. servers close, consumers are unregistered, subscriptions end, connections close;
     /// 5. the registries' sessions end, so that nothing of the application is left there.
+    ///
+    /// Steps 2 and 3 together take at most `shutwait` (10 s).
     pub async fn shutdown(&self) {
         let inner = &*self.0;
         let mut done = inner.shut_down.lock().await;
-        if std::mem::replace(&mut *done, true) {
+        if *done {
             return;
         }
-        inner.in_flight.stop();
-        let exports = std::mem::take(&mut *inner.exports.lock());
+        let exports = {
+            let mut exports = inner.exports.lock();
+            exports.ended = true;
+            exports.services.clone()
+        };
         for export in &exports {
             export.unregister().await;
         }
-        let grace = self.shutdown_wait();
+        let (grace, began) = (self.shutdown_wait(), Instant::now());
         let protocols = inner.protocols.activated();
-        let drain_served = async {
-            for (_, protocol) in &protocols {
-                protocol.drain(grace).await;
-            }
-        };
-        let (drained, ()) = tokio::join!(inner.in_flight.drained(grace), drain_served);
-        if !drained {
+        for (_, protocol) in &protocols {
+            protocol.drain(grace.saturating_sub(began.elapsed())).await;
+        }
+        inner.in_flight.stop();
+        if !inner.in_flight.drained(grace.saturating_sub(began.elapsed())).await {
             tracing::warn!(grace = ?grace, "calls are still under way at the end of the shutdown wait");
         }
         for export in &exports {
             export.unexport().await;
         }
-        let directories = std::mem::take(&mut *inner.directories.lock());
-        for directory in &directories {
-            directory.close().await;
-        }
+        inner.references.close().await;
         for (_, protocol) in &protocols {
             protocol.close().await;
         }
         inner.registries.close().await;
+        inner.exports.lock().services.clear();
+        *done = true;
     }
 
     /// The configuration in force.
@@ -272,14 +284,28 @@ impl Dubhe {
         self.0.free_ports.lock().insert(port_key(protocol), port);
     }
 
-    /// Keeps a directory until shutdown.
-    pub(crate) fn keep(&self, directory: Arc<dyn Directory>) {
-        self.0.directories.lock().push(directory);
+    /// The references in use.
+    pub(crate) fn references(&self) -> &Arc<OpenReferences> {
+        &self.0.references
     }
 
-    /// Keeps an export until shutdown.
-    pub(crate) fn keep_export(&self, export: ExportedService) {
-        self.0.exports.lock().push(export);
+    /// The `timestamp` of a further consumer URL: now, and later than that of every other one.
+    pub(crate) fn next_timestamp(&self) -> u64 {
+        let now = consumer::now_millis();
+        let after = |last: u64| now.max(last + 1);
+        let last =
+            self.0.timestamp.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(after(last)));
+        after(last.unwrap_or_else(|last| last))
+    }
+
+    /// Keeps an export until it ends or the application does; `false` when the application is ending already.
+    pub(crate) fn keep_export(&self, export: ExportedService) -> bool {
+        let mut exports = self.0.exports.lock();
+        exports.services.retain(|one| !one.has_ended());
+        if !exports.ended {
+            exports.services.push(export);
+        }
+        !exports.ended
     }
 }
 
@@ -376,8 +402,9 @@ impl DubheBuilder {
             protocols: Arc::new(protocols),
             registries,
             in_flight: Arc::default(),
-            directories: Mutex::default(),
+            references: Arc::default(),
             exports: Mutex::default(),
+            timestamp: AtomicU64::default(),
             free_ports: Mutex::default(),
             shut_down: tokio::sync::Mutex::new(false),
         })))

@@ -55,13 +55,18 @@ pub(crate) fn with_revision(url: Url) -> Url {
 
 /// The parameters that tell who made a URL, and when.
 pub(crate) fn runtime() -> [(&'static str, String); 4] {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
     [
         (keys::DUBBO, defaults::DUBBO_VERSION.to_owned()),
         (keys::RELEASE, RELEASE.to_owned()),
         (keys::PID, std::process::id().to_string()),
-        (keys::TIMESTAMP, now.to_string()),
+        (keys::TIMESTAMP, now_millis().to_string()),
     ]
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn now_millis() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Method names, sorted, once each.

@@ -10,6 +10,7 @@
 //! ```
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dubhe_common::{Url, keys};
@@ -81,12 +82,12 @@ impl<'a> Export<'a> {
         self
     }
 
-    /// Serves and registers the service, by each protocol that it names. Returns when it can be called.
+    /// Serves and registers the service, by each protocol that it names. Returns when it can be called: with a `delay`, after that.
     ///
     /// Errors: a setting cannot be used, the address cannot be listened on, or the registry cannot be reached and its `check` is on.
     /// After an error nothing is left of the export.
     pub async fn export(self) -> Result<ExportedService, RpcError> {
-        if let Some(delay) = self.settings.delay.filter(|delay| *delay > 0) {
+        if let Some(delay) = self.settings.delay.and_then(|delay| u64::try_from(delay).ok()) {
             tokio::time::sleep(Duration::from_millis(delay)).await;
         }
         let mut exports = Vec::new();
@@ -105,7 +106,10 @@ impl<'a> Export<'a> {
             }
         }
         let exported = ExportedService(Arc::new(exports));
-        self.dubhe.keep_export(exported.clone());
+        if !self.dubhe.keep_export(exported.clone()) {
+            exported.unexport().await;
+            return Err(self.invalid(&"the application is shutting down"));
+        }
         Ok(exported)
     }
 
@@ -114,7 +118,12 @@ impl<'a> Export<'a> {
         let name = protocol.name.as_deref().unwrap_or(keys::protocol::DUBBO);
         let implementation = dubhe.protocols().get(name).map_err(|unknown| self.invalid(&unknown))?;
         let definition = Arc::clone(self.service.definition());
-        let host = protocol.host.as_deref().unwrap_or_else(|| dubhe.host());
+        // All interfaces are something to listen on, and no address to be found by.
+        let host =
+            protocol.host.as_deref().filter(|host| !provider::is_any(host)).unwrap_or_else(|| dubhe.host());
+        if let Some(port) = protocol.port.filter(|port| *port > i32::from(u16::MAX)) {
+            return Err(self.invalid(&format!("the port {port} of protocol {name} is above {}", u16::MAX)));
+        }
         let url = provider::url(
             dubhe.config(),
             protocol,
@@ -126,7 +135,7 @@ impl<'a> Export<'a> {
         let skeleton: SharedInvoker = Arc::new(Skeleton::new(url.clone(), Arc::clone(&self.service)));
         let invoker = filter::chain(&dubhe.extensions().filters(FilterSide::Provider), skeleton);
         let exporter = implementation.export(Exported { url, definition, invoker }).await?;
-        let mut one = OneExport { exporter, registered: Mutex::new(Vec::new()) };
+        let mut one = OneExport { exporter, registered: Mutex::default(), ended: AtomicBool::new(false) };
         if let Err(error) = self.register_in_registries(&mut one).await {
             one.unexport().await;
             return Err(error);
@@ -138,13 +147,18 @@ impl<'a> Export<'a> {
         if !self.settings.register.unwrap_or(true) {
             return Ok(());
         }
-        for registry in self.dubhe.registries().chosen(self.settings.registry.as_deref(), keys::REGISTER)? {
+        let registries = self.dubhe.registries().chosen(self.settings.registry.as_deref(), keys::REGISTER)?;
+        if registries.is_empty() {
+            let service = one.exporter.url().service_key();
+            tracing::warn!(rpc.service = %service, "service is registered nowhere: set dubbo.registry.address for consumers to find it");
+        }
+        for registry in registries {
             let form = Form::of_registry(registry.url(), Dialect::default());
             let url = registered_provider_url(one.exporter.url(), &form);
             registry
                 .register(&url)
                 .await
-                .map_err(|error| RpcError::new(ErrorCode::Registry, error.to_string()).with_source(error))?;
+                .map_err(|error| RpcError::new(ErrorCode::Registry, error.to_string()))?;
             one.registered.get_mut().push((registry, url));
         }
         Ok(())
@@ -172,6 +186,7 @@ pub struct ExportedService(Arc<Vec<OneExport>>);
 struct OneExport {
     exporter: Box<dyn Exporter>,
     registered: Mutex<Vec<(Arc<dyn Registry>, Url)>>,
+    ended: AtomicBool,
 }
 
 impl ExportedService {
@@ -193,6 +208,10 @@ impl ExportedService {
             one.unexport().await;
         }
     }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.0.iter().all(|one| one.ended.load(Ordering::Acquire))
+    }
 }
 
 impl OneExport {
@@ -207,5 +226,6 @@ impl OneExport {
     async fn unexport(&self) {
         self.unregister().await;
         self.exporter.unexport().await;
+        self.ended.store(true, Ordering::Release);
     }
 }

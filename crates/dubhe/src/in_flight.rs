@@ -10,6 +10,8 @@ use dubhe_core::invoker::{Invoker, SharedInvoker};
 use dubhe_core::response::Response;
 use tokio::sync::Notify;
 
+use crate::open_references::Lease;
+
 /// The calls of an application that are under way, and whether new ones are still taken.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {
@@ -56,11 +58,12 @@ impl Drop for Entered {
     }
 }
 
-/// Counts the calls that pass through a reference.
+/// Counts the calls that pass through a reference, and keeps it open.
 #[derive(Debug)]
 pub(crate) struct Counted {
     pub(crate) inner: SharedInvoker,
     pub(crate) in_flight: Arc<InFlight>,
+    pub(crate) _lease: Arc<Lease>,
 }
 
 impl Invoker for Counted {

@@ -63,6 +63,7 @@ mod consumer;
 mod export;
 mod extensions;
 mod in_flight;
+mod open_references;
 mod provider;
 mod refer;
 mod registries;

@@ -1,6 +1,7 @@
 //! The URL of a provider.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
 
 use dubhe_common::{Url, defaults, keys};
 use dubhe_config::{DubboConfig, ProtocolConfig, ServiceConfig};
@@ -48,10 +49,16 @@ pub(crate) fn url(
         .param(keys::METHODS, definition.method_list())
         .param(keys::BIND_IP, bind)
         .param(keys::BIND_PORT, port);
-    if bind == ANY_HOST {
+    if is_any(bind) {
         url = url.param(keys::ANYHOST, true);
     }
     with_revision(url.build())
+}
+
+/// Whether `host` stands for all interfaces.
+pub(crate) fn is_any(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    bare.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_unspecified())
 }
 
 /// The port of a protocol whose configuration names none.
@@ -59,5 +66,29 @@ pub(crate) const DEFAULT_PORT: u16 = defaults::DEFAULT_DUBBO_PORT;
 
 /// A token that nobody guesses without reading the registry: 128 random bits.
 fn random_token() -> String {
-    format!("{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..))
+    // The keys of these hashers come from the operating system, and the hash keeps them secret.
+    let part = || RandomState::new().build_hasher().finish();
+    format!("{:016x}{:016x}", part(), part())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_interfaces_are_no_address_to_register() {
+        for host in ["0.0.0.0", "::", "[::]"] {
+            assert!(is_any(host), "{host}");
+        }
+        for host in ["127.0.0.1", "::1", "greeter.example", ""] {
+            assert!(!is_any(host), "{host}");
+        }
+    }
+
+    #[test]
+    fn random_tokens_are_long_and_differ() {
+        let (one, other) = (random_token(), random_token());
+        assert_eq!(one.len(), 32);
+        assert_ne!(one, other);
+    }
 }

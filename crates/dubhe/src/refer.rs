@@ -6,9 +6,9 @@
 //!   registries              those that the reference names
 //!   router chain            mock selector, condition rules, user routers
 //!   directory               register consumer, subscribe, first view applied      (registry_directory)
+//!   check                   a provider must be there, unless check=false
 //!   cluster join            failover, failfast, ... over the directory
 //!   cluster filters         around the logical call
-//!   check                   a provider must be there, unless check=false
 //! ```
 
 use std::marker::PhantomData;
@@ -34,13 +34,15 @@ use dubhe_router::ConditionRouter;
 use crate::application::Dubhe;
 use crate::consumer;
 use crate::in_flight::Counted;
+use crate::open_references::Lease;
 
 /// How often a reference that is being checked looks whether a provider is connected.
 const CHECK_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A typed reference being set up.
 ///
-/// Settings made here beat those of the configuration. [`Reference::get`] makes it.
+/// Settings made here beat those of the configuration. [`Reference::get`] makes it. It ends with the last clone of its client: it
+/// leaves the registry, and its connections close. Keep the client; a reference per call would be dear.
 #[derive(Debug)]
 #[must_use = "a reference does nothing until `get` or `connect`"]
 pub struct Reference<'a, C> {
@@ -154,7 +156,7 @@ impl<'a, C: TypedClient> Reference<'a, C> {
     pub async fn connect(self) -> Result<Connected<C>, RpcError> {
         let referred = self.setup.refer().await?;
         let client = C::from_client(ServiceClient::new(referred.invoker));
-        Ok(Connected { client, directory: referred.directory })
+        Ok(Connected { client, lease: referred.lease })
     }
 }
 
@@ -175,27 +177,27 @@ impl<'a> GenericReference<'a> {
     /// Makes the reference with a view behind it.
     pub async fn connect(self) -> Result<Connected<GenericService>, RpcError> {
         let referred = self.setup.refer().await?;
-        Ok(Connected { client: GenericService::new(referred.invoker), directory: referred.directory })
+        Ok(Connected { client: GenericService::new(referred.invoker), lease: referred.lease })
     }
 }
 
-/// A client with a view of the providers behind it.
+/// A client with a view of the providers behind it. Each of the two keeps the reference open.
 #[derive(Clone, Debug)]
 pub struct Connected<C> {
     /// The client.
     pub client: C,
-    directory: Arc<dyn Directory>,
+    lease: Arc<Lease>,
 }
 
 impl<C> Connected<C> {
     /// How many providers there are, and in what state.
     pub fn status(&self) -> DirectoryStatus {
-        self.directory.status().borrow().clone()
+        self.directory().status().borrow().clone()
     }
 
     /// Addresses of all providers, unrouted.
     pub fn addresses(&self) -> Vec<String> {
-        self.directory.invokers().iter().map(|one| one.url().address()).collect()
+        self.directory().invokers().iter().map(|one| one.url().address()).collect()
     }
 
     /// Why a call of `method` (with no arguments that rules look at) goes where it goes.
@@ -205,18 +207,18 @@ impl<C> Connected<C> {
 
     /// Why `call` goes where it goes.
     pub fn explain_call(&self, call: &Invocation) -> Explanation {
-        self.directory.explain(call)
+        self.directory().explain(call)
     }
 
     /// The directory itself: its status as it changes, its invokers.
     pub fn directory(&self) -> &Arc<dyn Directory> {
-        &self.directory
+        &self.lease.directory
     }
 }
 
 struct Referred {
     invoker: SharedInvoker,
-    directory: Arc<dyn Directory>,
+    lease: Arc<Lease>,
 }
 
 impl Setup<'_> {
@@ -230,6 +232,7 @@ impl Setup<'_> {
             dubhe.host(),
             self.generic,
         );
+        let consumer = consumer.with_param(keys::TIMESTAMP, dubhe.next_timestamp());
         let extensions = dubhe.extensions();
         let cluster_name = consumer.param_or(keys::CLUSTER, defaults::DEFAULT_CLUSTER);
         let cluster = extensions.clusters.get(cluster_name).map_err(|unknown| self.invalid(&unknown))?;
@@ -248,11 +251,18 @@ impl Setup<'_> {
             directory.close().await;
             return Err(error);
         }
-        dubhe.keep(Arc::clone(&directory));
+        let Some(lease) = dubhe.references().hold(Arc::clone(&directory)) else {
+            directory.close().await;
+            return Err(self.invalid(&"the application is shutting down"));
+        };
         let invoker = cluster.join(Arc::clone(&directory), balancers);
         let invoker = filter::chain(&extensions.filters(FilterSide::Cluster), invoker);
-        let invoker = Arc::new(Counted { inner: invoker, in_flight: Arc::clone(dubhe.in_flight()) });
-        Ok(Referred { invoker, directory })
+        let invoker = Arc::new(Counted {
+            inner: invoker,
+            in_flight: Arc::clone(dubhe.in_flight()),
+            _lease: Arc::clone(&lease),
+        });
+        Ok(Referred { invoker, lease })
     }
 
     /// A fixed list of providers.
@@ -307,7 +317,7 @@ impl Setup<'_> {
         };
         let directory = RegistryDirectory::subscribe(parts)
             .await
-            .map_err(|error| RpcError::new(ErrorCode::Registry, error.to_string()).with_source(error))?;
+            .map_err(|error| RpcError::new(ErrorCode::Registry, error.to_string()))?;
         Ok(directory)
     }
 

@@ -1,4 +1,5 @@
 //! The interface-level registry over ZooKeeper keeps the promises of `Registry`.
+#![allow(clippy::unwrap_used)] // a failed set-up is a failed test
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};

@@ -164,6 +164,15 @@ async fn a_port_that_is_taken_is_told_and_nothing_stays_registered() {
 }
 
 #[tokio::test]
+async fn a_port_that_is_none_is_refused() {
+    let protocol = dubhe::config::ProtocolConfig { port: Some(70_000), ..crate::support::loopback(0) };
+    let application = World::new().builder("late").protocol(protocol).start().await.unwrap();
+    let shop = crate::support::NamedShop { name: "late".to_owned(), inside: Default::default() };
+    let error = application.export(crate::support::ShopService::new(shop)).await.unwrap_err();
+    assert!(error.to_string().contains("the port 70000 of protocol dubbo"), "{error}");
+}
+
+#[tokio::test]
 async fn services_of_a_protocol_without_a_port_share_one_server() {
     let world = World::new();
     let a = world.provider("a").await;

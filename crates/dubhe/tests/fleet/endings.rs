@@ -1,11 +1,34 @@
 //! Graceful ends, of providers and of consumers.
 
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dubhe::ErrorCode;
+use tokio::sync::Notify;
 
-use crate::support::{LONG, Load, Shop, ShopClient, World, until};
+use crate::support::{LONG, Load, NamedShop, Shop, ShopClient, ShopService, World, loopback, until};
+
+#[dubhe::service(interface = "dev.dubhe.test.Desk")]
+trait Desk {
+    async fn ask(&self) -> dubhe::Result<String>;
+}
+
+/// Waits, then asks a shop.
+struct Forwarding {
+    shop: ShopClient,
+    asked: Arc<AtomicBool>,
+    go: Arc<Notify>,
+}
+
+impl Desk for Forwarding {
+    async fn ask(&self) -> dubhe::Result<String> {
+        let go = self.go.notified();
+        self.asked.store(true, Ordering::SeqCst);
+        go.await;
+        self.shop.who().await
+    }
+}
 
 // C91
 #[tokio::test]
@@ -47,6 +70,66 @@ async fn a_provider_that_shuts_down_finishes_the_calls_it_serves() {
     provider.inside.release.notify_waiters();
     assert_eq!(long.await.unwrap().unwrap(), "a");
     shutdown.await.unwrap();
+}
+
+// C93
+#[tokio::test]
+async fn calls_being_served_at_shutdown_may_still_call_others() {
+    let world = World::new();
+    let _shop = world.provider("a").await;
+    let middle = world.builder("middle").protocol(loopback(0)).start().await.unwrap();
+    let (asked, go) = (Arc::new(AtomicBool::new(false)), Arc::new(Notify::new()));
+    let shop = middle.refer::<ShopClient>().await.unwrap();
+    let desk = Forwarding { shop, asked: Arc::clone(&asked), go: Arc::clone(&go) };
+    middle.export(DeskService::new(desk)).await.unwrap();
+    let consumer = world.consumer().await;
+    let desk = consumer.reference::<DeskClient>().timeout(LONG).retries(0).get().await.unwrap();
+    let answer = tokio::spawn(async move { desk.ask().await });
+    until("the call is served", || asked.load(Ordering::SeqCst)).await;
+    let shutdown = tokio::spawn({
+        let middle = middle.clone();
+        async move { middle.shutdown().await }
+    });
+    let listed = || world.store.paths().iter().any(|(path, _)| path.contains("Desk/providers/"));
+    until("it left the registry", || !listed()).await;
+    go.notify_waiters();
+    assert_eq!(answer.await.unwrap().unwrap(), "a");
+    shutdown.await.unwrap();
+    until("nothing is left of both references", || consumer_nodes(&world) == 0).await;
+}
+
+#[tokio::test]
+async fn nothing_is_offered_or_found_after_the_shutdown() {
+    let world = World::new();
+    let a = world.provider("a").await;
+    let application = world.builder("ended").protocol(loopback(0)).start().await.unwrap();
+    application.shutdown().await;
+    let shop = NamedShop { name: "ended".to_owned(), inside: Arc::default() };
+    application.export(ShopService::new(shop)).await.unwrap_err();
+    application.refer::<ShopClient>().await.unwrap_err();
+    let direct = format!("dubbo://{}", a.address());
+    application.reference::<ShopClient>().url(direct).check(false).get().await.unwrap_err();
+    assert_eq!(consumer_nodes(&world), 0);
+}
+
+#[tokio::test]
+async fn a_reference_ends_with_its_last_client_and_no_other_with_it() {
+    let world = World::new();
+    let _a = world.provider("a").await;
+    let consumer = world.consumer().await;
+    let kept = consumer.refer::<ShopClient>().await.unwrap();
+    let nodes = world.store.nodes();
+    for _ in 0..20 {
+        let shop = consumer.reference::<ShopClient>().connect().await.unwrap();
+        let client = shop.client.clone();
+        drop(shop);
+        assert_eq!(client.who().await.unwrap(), "a");
+        assert_eq!(consumer_nodes(&world), 2);
+        drop(client);
+        until("its node is gone", || consumer_nodes(&world) == 1).await;
+    }
+    assert_eq!(kept.who().await.unwrap(), "a");
+    assert_eq!(world.store.nodes(), nodes, "nothing is left of them");
 }
 
 // C93

@@ -1,4 +1,5 @@
 //! Whole applications in one process, over real sockets.
+#![allow(clippy::unwrap_used)] // a failed set-up is a failed test
 
 mod calls;
 mod changes;
