@@ -30,25 +30,21 @@ pub fn encode(text: &str) -> String {
 /// Never fails: an escape that is cut off or not hexadecimal stays as it is, bytes that are not UTF-8 become
 /// U+FFFD. (`java.net.URLDecoder` throws on the former; a whole provider list must not be lost to one bad child.)
 pub fn decode(text: &str) -> Cow<'_, str> {
-    if !text.bytes().any(|byte| byte == b'%' || byte == b'+') {
-        return Cow::Borrowed(text);
-    }
     let bytes = text.as_bytes();
+    let Some(mut at) = memchr::memchr2(b'%', b'+', bytes) else { return Cow::Borrowed(text) };
     let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
+    out.extend_from_slice(&bytes[..at]);
     while at < bytes.len() {
-        match bytes[at] {
-            b'+' => out.push(b' '),
-            b'%' => match escaped_byte(&bytes[at..]) {
-                Some(byte) => {
-                    out.push(byte);
-                    at += 2;
-                }
-                None => out.push(b'%'),
-            },
-            byte => out.push(byte),
-        }
-        at += 1;
+        let (byte, width) = match bytes[at] {
+            b'+' => (b' ', 1),
+            b'%' => escaped_byte(&bytes[at..]).map_or((b'%', 1), |byte| (byte, 3)),
+            byte => (byte, 1),
+        };
+        out.push(byte);
+        at += width;
+        let plain = memchr::memchr2(b'%', b'+', &bytes[at..]).unwrap_or(bytes.len() - at);
+        out.extend_from_slice(&bytes[at..at + plain]);
+        at += plain;
     }
     Cow::Owned(
         String::from_utf8(out).unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned()),

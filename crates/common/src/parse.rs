@@ -67,13 +67,10 @@ pub(crate) fn encoded(text: &str) -> Result<Halves<'_>, UrlError> {
 /// Tells the two forms apart and finds the parameters.
 pub(crate) fn form(text: &str) -> Result<Form<'_>, UrlError> {
     check_length(text)?;
-    let (at, width) = match (find_escape(text, 0, b'?'), text.find('?')) {
-        (escaped, Some(raw)) if escaped.is_none_or(|at| raw < at) => {
-            if !is_escaped_body(&text[..raw]) {
-                return Ok(Form::Decoded);
-            }
-            (raw, 1)
-        }
+    let escaped = find_escape(text, b'?');
+    let (at, width) = match (escaped, text[..escaped.unwrap_or(text.len())].find('?')) {
+        (_, Some(raw)) if is_escaped_body(&text[..raw]) => (raw, 1),
+        (_, Some(_)) => return Ok(Form::Decoded),
         (Some(escaped), _) => (escaped, 3),
         (None, _) => (text.len(), 0),
     };
@@ -83,7 +80,7 @@ pub(crate) fn form(text: &str) -> Result<Form<'_>, UrlError> {
 /// Cuts the part before the parameters.
 pub(crate) fn body(text: &str) -> Result<Body<'_>, UrlError> {
     let whole = text.split('#').next().unwrap_or_default();
-    let (protocol, mut rest) = match (whole.find("://"), whole.find(":/")) {
+    let (protocol, mut rest) = match protocol_ends(whole) {
         (Some(0), _) | (None, Some(0)) => return Err(UrlError::MissingProtocol { text: excerpt(text) }),
         (Some(at), _) => (&whole[..at], &whole[at + 3..]),
         // The form `file:/path` keeps the slash of its path.
@@ -108,6 +105,19 @@ pub(crate) fn body(text: &str) -> Result<Body<'_>, UrlError> {
     }
     let (host, port) = host_and_port(rest, whole)?;
     Ok(Body { protocol, user, password, host, port, path })
+}
+
+/// The first `://` and, unless that comes first, the first `:/`.
+fn protocol_ends(whole: &str) -> (Option<usize>, Option<usize>) {
+    let mut single = None;
+    let double = whole.match_indices(':').map(|(at, _)| at).find(|at| {
+        let behind = &whole.as_bytes()[at + 1..];
+        if behind.starts_with(b"/") {
+            single.get_or_insert(*at);
+        }
+        behind.starts_with(b"//")
+    });
+    (double, single)
 }
 
 /// Splits `host:port`. IPv6 literals are recognised with and without brackets and scope.
@@ -147,7 +157,9 @@ fn port_number(text: &str) -> Option<u16> {
 }
 
 pub(crate) fn is_ipv6(text: &str) -> bool {
-    text.split('%').next().unwrap_or_default().parse::<Ipv6Addr>().is_ok()
+    // The shortest has two colons, and most hosts have none.
+    text.bytes().filter(|byte| *byte == b':').count() >= 2
+        && text.split('%').next().unwrap_or_default().parse::<Ipv6Addr>().is_ok()
 }
 
 fn check_length(text: &str) -> Result<(), UrlError> {
@@ -199,22 +211,22 @@ fn encoded_pair(mut pair: &str) -> (Cow<'_, str>, Cow<'_, str>) {
 
 /// The first `=`, raw or escaped, with its width.
 fn equals_at(pair: &str) -> Option<(usize, usize)> {
-    match (pair.find('='), find_escape(pair, 0, b'=')) {
+    match (pair.find('='), find_escape(pair, b'=')) {
         (Some(raw), escaped) if escaped.is_none_or(|at| raw < at) => Some((raw, 1)),
         (_, Some(at)) => Some((at, 3)),
         (_, None) => None,
     }
 }
 
-/// Offset of the first escape of `byte` in `text` from `from` on.
-fn find_escape(text: &str, from: usize, byte: u8) -> Option<usize> {
+/// Offset of the first escape of `byte`.
+fn find_escape(text: &str, byte: u8) -> Option<usize> {
     let bytes = text.as_bytes();
-    (from..bytes.len()).find(|&at| bytes[at] == b'%' && escaped_byte(&bytes[at..]) == Some(byte))
+    memchr::memchr_iter(b'%', bytes).find(|&at| escaped_byte(&bytes[at..]) == Some(byte))
 }
 
 /// Whether the text before a raw `?` is encoded all the same.
 fn is_escaped_body(body: &str) -> bool {
-    !body.contains("://") && find_escape(body, 0, b':').is_some() && find_escape(body, 0, b'/').is_some()
+    !body.contains("://") && find_escape(body, b':').is_some() && find_escape(body, b'/').is_some()
 }
 
 /// Sorts pairs in reading order: the last of one name wins, and `default.x` stands in for an `x` that is not there.
