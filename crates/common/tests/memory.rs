@@ -2,13 +2,15 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use dubhe_common::{Url, UrlFactory, encode};
+use dubhe_common::{AddressMerger, Params, Url, UrlFactory, encode};
 
 const ADDRESSES: usize = 100_000;
 /// Addresses replaced in each later round.
 const REPLACED: usize = 10_000;
 /// Bytes per address, everything included: the handle in the list, the factory's tables, allocator overhead.
-const BUDGET: usize = 300;
+const BUDGET: usize = 200;
+/// The same with the address as the consumer sees it.
+const BUDGET_OF_BOTH: usize = 350;
 
 fn resident_bytes() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").expect("linux has it");
@@ -58,4 +60,19 @@ fn an_address_costs_no_more_than_what_is_its_own() {
     let grown = resident_bytes().saturating_sub(settled);
     assert!(grown < settled / 10, "{grown} bytes more after four restarts over {settled}");
     assert_eq!(addresses.len(), ADDRESSES);
+
+    // The others stay, so that these use no memory that was used before.
+    let before = resident_bytes();
+    let consumer = Url::builder("consumer", "192.0.2.9", 0).param("timeout", 500).param("pid", 4_711).build();
+    let mut merger = AddressMerger::new(&consumer, &Params::new()).with_factory(&factory);
+    let seen: Vec<(Url, Url)> = (0..ADDRESSES)
+        .map(|number| {
+            let provider = read(number, 0);
+            let merged = merger.merge(&provider);
+            (provider, merged)
+        })
+        .collect();
+    let each = resident_bytes().saturating_sub(before) / ADDRESSES;
+    assert!(each <= BUDGET_OF_BOTH, "{each} bytes per address and its merged one");
+    assert_eq!((seen.len() + addresses.len(), factory.interned().param_sets), (2 * ADDRESSES, 2));
 }
