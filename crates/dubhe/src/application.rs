@@ -119,6 +119,9 @@ impl Dubhe {
     }
 
     /// Runs until the process is told to stop (SIGTERM or SIGINT), then shuts down.
+    ///
+    /// Signals are listened for from here on: one that comes before ends the process as the operating system does, and what was
+    /// registered goes with its session.
     pub async fn run_until_signal(&self) {
         stop_signal().await;
         tracing::info!("signal received, shutting down");

@@ -100,3 +100,8 @@ pub use dubhe_core::error::RpcError as Error;
 
 /// What service methods and the application's operations return.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The README's programs compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

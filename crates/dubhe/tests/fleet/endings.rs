@@ -195,3 +195,25 @@ async fn after_many_restarts_nothing_is_left_of_them() {
     until("the registry is as it was", || world.store.nodes() == nodes).await;
     assert_eq!(world.store.sessions(), 2, "one session each of the provider and of the consumer");
 }
+
+// C93
+#[cfg(unix)]
+#[tokio::test]
+async fn sigterm_ends_an_application_gracefully() {
+    let world = World::new();
+    let provider = world.provider("a").await;
+    let nodes = || world.store.paths().iter().filter(|(path, _)| path.contains("/providers/")).count();
+    assert_eq!(nodes(), 1);
+    let mut running = Box::pin(provider.application.run_until_signal());
+    tokio::select! {
+        biased;
+        () = &mut running => panic!("it runs until the signal"),
+        () = std::future::ready(()) => {} // it was asked once: from here on it listens
+    }
+    let own = std::process::id().to_string();
+    let sent = tokio::process::Command::new("sh").args(["-c", "kill -TERM \"$0\"", &own]).status().await;
+    assert!(sent.unwrap().success());
+    tokio::time::timeout(LONG, running).await.expect("it ends");
+    assert_eq!(nodes(), 0);
+    assert_eq!(world.store.sessions(), 0);
+}

@@ -105,3 +105,20 @@ async fn filters_see_the_logical_call_once_and_each_attempt() {
     assert_eq!(attempts.0.load(Ordering::SeqCst), 3);
     assert_eq!(error.attempts().len(), 3, "{error:?}");
 }
+
+#[tokio::test]
+async fn a_filter_of_the_provider_sees_what_is_served() {
+    let world = World::new();
+    let served = Arc::new(Counting::default());
+    let mut builder = world.builder("a").protocol(crate::support::loopback(0));
+    builder.extensions().filters.push((FilterSide::Provider, Arc::clone(&served) as Arc<dyn Filter>));
+    let provider = builder.start().await.unwrap();
+    let shop = crate::support::NamedShop { name: "a".to_owned(), inside: Arc::default() };
+    provider.export(crate::support::ShopService::new(shop)).await.unwrap();
+    let consumer = world.consumer().await;
+    let shop = consumer.refer::<ShopClient>().await.unwrap();
+    for _ in 0..3 {
+        assert_eq!(shop.who().await.unwrap(), "a");
+    }
+    assert_eq!(served.0.load(Ordering::SeqCst), 3);
+}
