@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use dubhe_common::{Url, defaults, list_items};
+use dubhe_common::{Url, defaults, keys, list_items};
 use dubhe_config::{DubboConfig, ProtocolConfig, ReferenceConfig, RegistryConfig, ServiceConfig};
 use dubhe_core::error::{ErrorCode, RpcError};
 use dubhe_core::extension;
@@ -228,18 +228,27 @@ impl Dubhe {
     pub(crate) fn configured_reference(&self, interface: &str) -> ReferenceConfig {
         let references = &self.0.config.references;
         let by_interface = |one: &&ReferenceConfig| one.interface.as_deref() == Some(interface);
-        references
-            .get(interface)
-            .or_else(|| references.values().find(by_interface))
-            .cloned()
-            .unwrap_or_default()
+        let one = references.get(interface).or_else(|| references.values().find(by_interface));
+        let mut one = one.cloned().unwrap_or_default();
+        // What is no parameter of a URL; those have their defaults laid under them where the URL is made.
+        let defaults = &self.0.config.consumer;
+        one.register = one.register.or(defaults.register);
+        one.registry = one.registry.or_else(|| defaults.registry.clone());
+        one
     }
 
     /// Settings of the service `interface` in the configuration.
     pub(crate) fn configured_service(&self, interface: &str) -> ServiceConfig {
         let services = &self.0.config.services;
         let by_interface = |one: &&ServiceConfig| one.interface.as_deref() == Some(interface);
-        services.get(interface).or_else(|| services.values().find(by_interface)).cloned().unwrap_or_default()
+        let one = services.get(interface).or_else(|| services.values().find(by_interface));
+        let mut one = one.cloned().unwrap_or_default();
+        let defaults = &self.0.config.provider;
+        one.register = one.register.or(defaults.register);
+        one.registry = one.registry.or_else(|| defaults.registry.clone());
+        one.protocol = one.protocol.or_else(|| defaults.protocol.clone());
+        one.delay = one.delay.or(defaults.delay);
+        one
     }
 
     /// The protocols that the comma list `ids` names; without one, all that are configured; without any, `dubbo` on its own port.
@@ -262,6 +271,9 @@ impl Dubhe {
         list_items(ids)
             .map(|id| match configured.iter().find(|(known, _)| *known == id) {
                 Some((_, one)) => Ok((*one).clone()),
+                None if configured.is_empty() && id == keys::protocol::DUBBO => {
+                    Ok(ProtocolConfig::dubbo(provider::DEFAULT_PORT))
+                }
                 None => {
                     let known: Vec<&str> = configured.iter().map(|(id, _)| *id).collect();
                     let text = format!("unknown protocol id `{id}`: known are {}", known.join(", "));

@@ -240,3 +240,22 @@ async fn registered_nodes_have_the_parameters_that_dubbo_writes() {
          unloadClusterRelated version"
     );
 }
+
+#[tokio::test]
+async fn defaults_of_all_references_and_services_count() {
+    let world = World::new();
+    let mut builder = world.builder("a").protocol(crate::support::loopback(0));
+    builder.config().provider.register = Some(false);
+    let a = builder.start().await.unwrap();
+    let shop = || crate::support::NamedShop { name: "a".to_owned(), inside: Default::default() };
+    a.export(crate::support::ShopService::new(shop())).await.unwrap();
+    assert!(world.store.paths().iter().all(|(path, _)| !path.contains("/providers/")));
+    // What the code says of one service beats them.
+    a.service(crate::support::ShopService::new(shop())).version("2").register(true).export().await.unwrap();
+    let mut builder = world.builder("consumer");
+    builder.config().consumer.register = Some(false);
+    let consumer = builder.start().await.unwrap();
+    let shop = consumer.reference::<ShopClient>().version("2").get().await.unwrap();
+    assert_eq!(shop.who().await.unwrap(), "a");
+    assert!(world.store.paths().iter().all(|(path, _)| !path.contains("/consumers/")));
+}
