@@ -8,6 +8,17 @@
 //! - [`MetadataSource`]: the metadata of other applications' revisions, remembered in a [`MetadataCache`].
 //! - [`MetadataService`]: answers consumers about this application; [`ask_metadata_service`] asks another.
 //! - [`TreeServiceNameMapping`]: which applications provide an interface, remembered in a [`MappingCache`].
+//! - [`InstanceListeners`]: what the instances of an application offer; [`MappedService`]: all addresses of a service.
+//! - [`ServiceDiscoveryRegistry`]: all of this behind the contract of a registry.
+//!
+//! Why the last one: to a directory both models are the same, a list of addresses that is known, empty or in trouble.
+//! So one directory serves both, and keeps, merges, overrides and connects in one way; only the source of its URLs
+//! differs. What Dubbo's second directory does beside that (finding the services of an instance that match, their port
+//! and their parameters) is done here, before an address becomes a URL. What is shared by the services of an instance
+//! (the instance, its revision's services) stays shared; a URL costs what it costs at interface level.
+//!
+//! Dubbo has one listener for each *set* of applications. Here there is one for each application, and a service puts
+//! its own set together: when a mapping changes, the applications that stay are not listened to anew.
 //!
 //! Everything works on any [`Tree`]: ZooKeeper's, or the one in memory. One tree is one session with one registry
 //! address, shared by all of them and by the interface-level registry; nothing here opens or closes one.
@@ -62,6 +73,21 @@ pub use metadata_service::{MetadataService, ask_metadata_service, metadata_from_
 mod mapping;
 pub use mapping::TreeServiceNameMapping;
 
+mod instance_listeners;
+pub use instance_listeners::{InstanceListeners, Offer, Offers};
+
+mod catalog;
+pub use catalog::Catalog;
+
+mod service_match;
+pub use service_match::ServiceMatch;
+
+mod mapped_service;
+pub use mapped_service::{MappedService, ServiceAddress, ServiceAddresses};
+
+mod service_discovery_registry;
+pub use service_discovery_registry::{ServiceDiscoveryRegistry, ServiceDiscoveryRegistryParts};
+
 mod mapping_cache;
 pub use mapping_cache::MappingCache;
 
@@ -71,12 +97,17 @@ pub use cache_file::CacheFile;
 mod definition;
 pub use definition::{consumer_definition, provider_definition};
 
+mod address_urls;
+mod closing;
 mod follow;
 mod instance_follower;
+mod instance_listener;
 mod instance_node;
 mod lru;
 mod node_path;
 mod put;
 
+#[cfg(test)]
+mod doubles;
 #[cfg(test)]
 mod recorded;

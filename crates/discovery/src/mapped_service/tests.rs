@@ -1,0 +1,314 @@
+use std::time::Duration;
+
+use dubhe_core::discovery::ENDPOINTS;
+use tokio::time::Instant;
+
+use super::*;
+use crate::doubles::{World, instance, service};
+
+const FOO: &str = "a.Foo";
+
+fn world() -> World {
+    let world = World::new();
+    for revision in ["r1", "r2"] {
+        world.answers.offers(revision, [service(FOO), service("a.Bar")]);
+    }
+    world
+}
+
+fn follow(world: &World, params: &str) -> MappedService {
+    follow_of(world, params, "")
+}
+
+fn follow_of(world: &World, params: &str, of_registry: &str) -> MappedService {
+    let consumer = Url::parse(&format!("consumer://192.0.2.9/{FOO}?interface={FOO}{params}")).unwrap();
+    let registry = Url::parse(&format!("zookeeper://192.0.2.1:2181?x=y{of_registry}")).unwrap();
+    MappedService::follow(&consumer, &registry, &world.mapping, Arc::clone(&world.listeners))
+}
+
+/// `number@application:port`.
+fn shown(addresses: &ServiceAddresses) -> Option<Vec<String>> {
+    let known = addresses.known.as_ref()?.iter();
+    Some(
+        known
+            .map(|one| {
+                format!(
+                    "{}@{}:{}",
+                    one.instance.host.rsplit('.').next().unwrap(),
+                    one.instance.application,
+                    one.port
+                )
+            })
+            .collect(),
+    )
+}
+
+async fn sees(service: &mut MappedService, wanted: &[&str]) {
+    sees_by(service, wanted, |_| {}).await;
+}
+
+/// Looks at everything on the way.
+async fn sees_by(service: &mut MappedService, wanted: &[&str], mut look: impl FnMut(&ServiceAddresses)) {
+    look(service.addresses());
+    while shown(service.addresses()).is_none_or(|shown| shown != wanted) {
+        assert!(service.changed().await);
+        look(service.addresses());
+    }
+}
+
+fn applications_of(service: &MappedService) -> Vec<&str> {
+    service.addresses().applications.iter().map(|name| &**name).collect()
+}
+
+// C12
+#[tokio::test(start_paused = true)]
+async fn an_added_application_is_followed_and_a_removed_one_left() {
+    let world = world();
+    world.mapping.set(FOO, &["app-a"]);
+    world.discovery.set("app-a", [instance(1, "r1")]);
+    world.discovery.set("app-b", [instance(2, "r2")]);
+    let mut service = follow(&world, "");
+    sees(&mut service, &["1@app-a:20880"]).await;
+    world.mapping.set(FOO, &["app-b", "app-a"]);
+    sees(&mut service, &["1@app-a:20880", "2@app-b:20880"]).await;
+    assert_eq!(world.discovery.asked("app-a"), 1, "followed on, not anew");
+    world.mapping.set(FOO, &["app-b"]);
+    sees(&mut service, &["2@app-b:20880"]).await;
+    assert_eq!(applications_of(&service), ["app-b"]);
+    assert_eq!((world.discovery.asked("app-a"), world.discovery.asked("app-b")), (1, 1));
+    while world.listeners.listening() > 1 {
+        tokio::task::yield_now().await;
+    }
+}
+
+// C12
+#[tokio::test(start_paused = true)]
+async fn moving_to_another_application_leaves_no_moment_without_a_provider() {
+    let world = world();
+    world.mapping.set(FOO, &["x"]);
+    world.discovery.set("x", [instance(1, "r1")]);
+    world.answers.fails("r3");
+    let mut service = follow(&world, "");
+    sees(&mut service, &["1@x:20880"]).await;
+    let is_there = |now: &ServiceAddresses| assert!(shown(now).is_some_and(|shown| !shown.is_empty()));
+    // Not read, without instances, with unknown metadata: x stays.
+    world.mapping.set(FOO, &["y"]);
+    while applications_of(&service) != ["x", "y"] {
+        service.changed().await;
+        is_there(service.addresses());
+    }
+    world.discovery.set("y", []);
+    world.discovery.set("y", [instance(2, "r3")]);
+    while service.addresses().failure.is_none() {
+        service.changed().await;
+        is_there(service.addresses());
+    }
+    assert_eq!(shown(service.addresses()).unwrap(), ["1@x:20880"]);
+    world.answers.offers("r3", [self::service(FOO)]);
+    sees_by(&mut service, &["2@y:20880"], is_there).await;
+    assert_eq!(applications_of(&service), ["y"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mapping_that_goes_there_and_back_is_followed() {
+    let world = world();
+    world.discovery.set("x", [instance(1, "r1")]);
+    world.discovery.set("y", [instance(2, "r1")]);
+    world.mapping.set(FOO, &["x"]);
+    let (mut one, mut other) = (follow(&world, ""), follow(&world, ""));
+    for _ in 0..2 {
+        for (name, wanted) in [("x", "1@x:20880"), ("y", "2@y:20880"), ("x", "1@x:20880")] {
+            world.mapping.set(FOO, &[name]);
+            sees(&mut one, &[wanted]).await;
+            sees(&mut other, &[wanted]).await;
+            assert_eq!(applications_of(&one), [name]);
+        }
+    }
+    world.discovery.set("x", [instance(3, "r1")]);
+    sees(&mut one, &["3@x:20880"]).await;
+    sees(&mut other, &["3@x:20880"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn back_before_the_move_was_over_is_no_move() {
+    let world = world();
+    world.discovery.set("x", [instance(1, "r1")]);
+    world.mapping.set(FOO, &["x"]);
+    let mut service = follow(&world, "");
+    sees(&mut service, &["1@x:20880"]).await;
+    world.mapping.set(FOO, &["y"]);
+    while applications_of(&service) != ["x", "y"] {
+        service.changed().await;
+    }
+    world.mapping.set(FOO, &["x"]);
+    world.discovery.set("y", []);
+    while applications_of(&service) != ["x"] {
+        service.changed().await;
+    }
+    assert_eq!(shown(service.addresses()).unwrap(), ["1@x:20880"]);
+    assert_eq!(world.discovery.asked("x"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_application_without_instances_is_left_for_another_without() {
+    let world = world();
+    world.discovery.set("x", [instance(1, "r1")]);
+    world.discovery.set("y", []);
+    world.mapping.set(FOO, &["x"]);
+    let mut service = follow(&world, "");
+    sees(&mut service, &["1@x:20880"]).await;
+    world.mapping.set(FOO, &["y"]);
+    world.discovery.set("x", []);
+    sees(&mut service, &[]).await;
+    assert_eq!(applications_of(&service), ["y"]);
+}
+
+// C33
+#[tokio::test(start_paused = true)]
+async fn an_interface_that_nobody_mapped_has_no_address_until_somebody_does() {
+    let world = world();
+    let mut service = follow(&world, "");
+    assert_eq!(shown(service.addresses()), None, "not read yet");
+    world.mapping.set(FOO, &[]);
+    sees(&mut service, &[]).await;
+    assert_eq!((service.addresses().listed, &service.addresses().trouble), (0, &None));
+    world.discovery.set("app-a", [instance(1, "r1")]);
+    world.mapping.set(FOO, &["app-a"]);
+    sees(&mut service, &["1@app-a:20880"]).await;
+    // As when its node is emptied.
+    world.mapping.set(FOO, &[]);
+    world.discovery.set("app-a", [instance(2, "r1")]);
+    sees(&mut service, &["2@app-a:20880"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn given_applications_need_no_mapping() {
+    let world = world();
+    world.discovery.set("app-a", [instance(1, "r1")]);
+    world.discovery.set("app-b", [instance(2, "r1")]);
+    let mut service = follow(&world, "&provided-by=app-b, app-a");
+    sees(&mut service, &["1@app-a:20880", "2@app-b:20880"]).await;
+    assert!(!world.mapping.is_watched(FOO));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_registrys_applications_count_until_the_mapping_knows_better() {
+    let world = world();
+    world.discovery.set("app-a", [instance(1, "r1")]);
+    world.discovery.set("app-b", [instance(2, "r1")]);
+    let mut service = follow_of(&world, "", "&subscribed-services=app-a");
+    assert_eq!(shown(service.addresses()), None);
+    world.mapping.set(FOO, &[]);
+    sees(&mut service, &["1@app-a:20880"]).await;
+    world.mapping.set(FOO, &["app-b"]);
+    sees(&mut service, &["2@app-b:20880"]).await;
+}
+
+// C30
+#[tokio::test(start_paused = true)]
+async fn each_protocol_has_the_port_of_its_endpoint() {
+    let world = world();
+    let endpoints = r#"[{"port":20880,"protocol":"dubbo"},{"port":10800,"protocol":"tri"}]"#;
+    let of = |protocol: &str, port| ServiceInfo { protocol: protocol.to_owned(), port, ..service(FOO) };
+    world.answers.offers("r7", [of("dubbo", 20880), of("tri", 10800)]);
+    world.answers.offers("r8", [of("dubbo", -1), of("tri", 0), of("rest", -1)]);
+    world.discovery.set(
+        "app",
+        [
+            instance(1, "r7").with(ENDPOINTS, endpoints),
+            instance(2, "r8").with(ENDPOINTS, endpoints),
+            instance(3, "r8"),
+        ],
+    );
+    world.mapping.set(FOO, &["app"]);
+    let rows = [
+        ("&protocol=tri", vec!["1@app:10800", "2@app:10800", "3@app:20880"]),
+        ("&protocol=dubbo", vec!["1@app:20880", "2@app:20880", "3@app:20880"]),
+        ("&protocol=rest", vec!["2@app:20880", "3@app:20880"]),
+        (
+            "&protocol=tri,dubbo",
+            vec!["1@app:20880", "1@app:10800", "2@app:20880", "2@app:10800", "3@app:20880", "3@app:20880"],
+        ),
+    ];
+    for (params, wanted) in rows {
+        sees(&mut follow(&world, params), &wanted).await;
+    }
+}
+
+// C03
+#[tokio::test(start_paused = true)]
+async fn a_service_is_not_emptied_for_metadata_that_fails() {
+    let world = world();
+    world.mapping.set(FOO, &["app"]);
+    world.discovery.set("app", [instance(1, "r1")]);
+    let mut service = follow(&world, "");
+    sees(&mut service, &["1@app:20880"]).await;
+    world.answers.fails("r3");
+    world.discovery.set("app", [instance(2, "r3")]);
+    while service.addresses().failure.is_none() {
+        service.changed().await;
+    }
+    assert_eq!(shown(service.addresses()).unwrap(), ["1@app:20880"]);
+    let failed = Instant::now();
+    world.answers.offers("r3", [self::service(FOO)]);
+    sees(&mut service, &["2@app:20880"]).await;
+    assert!(failed.elapsed() <= Duration::from_secs(10));
+    world.answers.offers("r4", [self::service("a.Other")]);
+    world.discovery.set("app", [instance(2, "r4")]);
+    sees(&mut service, &[]).await;
+    assert_eq!(service.addresses().listed, 1, "it is there, and does not have the service");
+}
+
+// C10
+#[tokio::test(start_paused = true)]
+async fn nothing_left_is_an_explicit_empty_list_and_trouble_is_none() {
+    let world = world();
+    world.mapping.set(FOO, &["app"]);
+    let mut service = follow(&world, "");
+    assert_eq!(shown(service.addresses()), None);
+    world.discovery.set("app", [instance(1, "r1")]);
+    sees(&mut service, &["1@app:20880"]).await;
+    world.discovery.trouble("app", Some("lost"));
+    service.changed().await;
+    assert_eq!(shown(service.addresses()).unwrap(), ["1@app:20880"]);
+    assert_eq!(service.addresses().trouble.as_deref(), Some("lost"));
+    world.discovery.trouble("app", None);
+    world.discovery.set("app", []);
+    sees(&mut service, &[]).await;
+}
+
+// C111
+#[tokio::test(start_paused = true)]
+async fn plain_instances_are_used_by_who_says_protocol_and_application() {
+    let world = world();
+    let plain = |number: u8| {
+        let mut instance = instance(number, "");
+        instance.metadata.clear();
+        instance
+    };
+    world.discovery.set("boot", [plain(1), plain(2)]);
+    let mut service = follow(&world, "&provided-by=boot&protocol=dubbo&version=1");
+    sees(&mut service, &["1@boot:20880", "2@boot:20880"]).await;
+    let presumed = Arc::clone(&service.addresses().known.as_ref().unwrap()[0].service);
+    assert_eq!((presumed.service_key(), &*presumed.protocol), (format!("{FOO}:1"), "dubbo"));
+    world.discovery.set("boot", [plain(1), ServiceInstance { enabled: false, ..plain(2) }]);
+    sees(&mut service, &["1@boot:20880"]).await;
+    let mut without_protocol = follow(&world, "&provided-by=boot");
+    sees(&mut without_protocol, &[]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_services_of_an_instance_share_it() {
+    let world = world();
+    world.discovery.set("app", [instance(1, "r1")]);
+    let mut foo = follow(&world, "&provided-by=app");
+    let consumer = Url::parse("consumer://192.0.2.9/a.Bar?interface=a.Bar&provided-by=app").unwrap();
+    let registry = Url::parse("zookeeper://192.0.2.1:2181").unwrap();
+    let mut bar = MappedService::follow(&consumer, &registry, &world.mapping, Arc::clone(&world.listeners));
+    sees(&mut foo, &["1@app:20880"]).await;
+    sees(&mut bar, &["1@app:20880"]).await;
+    let of = |service: &MappedService| Arc::clone(&service.addresses().known.as_ref().unwrap()[0].instance);
+    assert!(Arc::ptr_eq(&of(&foo), &of(&bar)));
+    assert_eq!(world.discovery.asked("app"), 1);
+    assert_eq!(world.answers.asked(), ["1@r1"]);
+}
