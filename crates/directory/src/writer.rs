@@ -1,10 +1,12 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use dubhe_common::{Url, keys};
 use dubhe_core::invoker::SharedInvoker;
 use dubhe_core::registry::{Category, ServiceView, Subscription};
 use dubhe_core::router::RouterChain;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::connectivity::Aside;
 use crate::providers::{Providers, Refreshed};
@@ -14,6 +16,10 @@ use crate::snapshot::Snapshot;
 /// Whether an empty list from the registry is ignored when neither the consumer's nor the registry's URL says. Text form:
 /// `enable-empty-protection`. Origin: false in Dubbo 3.3 (true in 3.1).
 const DEFAULT_EMPTY_PROTECTION: bool = false;
+
+/// How long an empty list does not count after trouble with the registry is over. When ZooKeeper was away for longer than sessions
+/// last, it has deleted the providers' nodes, and the providers are about to register again. Ours; the reference believes the empty list.
+pub(crate) const RETURN_GRACE: Duration = Duration::from_secs(10);
 
 /// The one writer of a directory's snapshots.
 pub(crate) struct Writer {
@@ -42,6 +48,10 @@ struct Applied {
     kept: Option<Arc<str>>,
     /// Trouble with the registry.
     trouble: Option<Arc<str>>,
+    /// When the last trouble was over.
+    recovered: Option<Instant>,
+    /// When an empty list that came soon after it is believed.
+    believe_empty_at: Option<Instant>,
 }
 
 impl Writer {
@@ -71,6 +81,7 @@ impl Writer {
         let (mut registry_live, mut rules_live) = (true, true);
         loop {
             let recheck = self.aside.next_due();
+            let believe = self.applied.believe_empty_at;
             tokio::select! {
                 alive = self.subscription.changed(), if registry_live => {
                     registry_live = alive;
@@ -91,6 +102,7 @@ impl Writer {
                         self.publish();
                     }
                 }
+                () = sleep_until(believe), if believe.is_some() => self.believe_empty(),
                 () = sleep_until(recheck), if recheck.is_some() => {
                     if self.aside.recheck() {
                         self.publish();
@@ -103,6 +115,9 @@ impl Writer {
     /// Applies the latest view: rules first, then providers, then one publication.
     pub(crate) fn apply_view(&mut self) {
         let view = self.subscription.view();
+        if self.applied.trouble.is_some() && view.trouble.is_none() && !view.from_cache {
+            self.applied.recovered = Some(Instant::now());
+        }
         self.applied.trouble = trouble(&view);
         let overrides_changed = self.apply_overrides(&view.configurators);
         let routers_changed = self.apply_routers(&view.routers);
@@ -139,6 +154,7 @@ impl Writer {
             && !self.applied.word.as_ref().is_some_and(|word| is_same_word(word, urls, *total))
         {
             self.applied.word = Some((Arc::clone(urls), *total));
+            self.applied.believe_empty_at = None;
             if urls.is_empty() {
                 return self.apply_empty(*total) | (overrides_changed && self.apply_list());
             }
@@ -185,11 +201,36 @@ impl Writer {
             );
             self.applied.kept =
                 Some(format!("{why}; what was listed before is kept: empty protection is on").into());
+        } else if let Some(at) = self.returning_until().filter(|_| total == 0) {
+            tracing::warn!(
+                providers = self.all.len(),
+                "empty list from the registry after its return, the providers may register again"
+            );
+            let grace = RETURN_GRACE.as_secs();
+            self.applied.kept = Some(
+                format!("{why} since the registry is back; what was listed before is kept for {grace} s")
+                    .into(),
+            );
+            self.applied.believe_empty_at = Some(at);
         } else {
             self.applied.providers = Arc::from([]);
             self.forbid(why);
         }
         true
+    }
+
+    /// The end of the time in which providers return after trouble, if there are any to return and it is not over.
+    fn returning_until(&self) -> Option<Instant> {
+        let until = self.applied.recovered? + RETURN_GRACE;
+        (!self.all.is_empty() && Instant::now() < until).then_some(until)
+    }
+
+    /// No provider has come back.
+    fn believe_empty(&mut self) {
+        self.applied.believe_empty_at = None;
+        self.applied.providers = Arc::from([]);
+        self.forbid("no provider is registered, also some time after the registry's return".to_owned());
+        self.publish();
     }
 
     fn forbid(&mut self, why: String) {
@@ -231,7 +272,7 @@ fn trouble(view: &ServiceView) -> Option<Arc<str>> {
     view.trouble.clone().or_else(unconfirmed)
 }
 
-async fn sleep_until(due: Option<tokio::time::Instant>) {
+async fn sleep_until(due: Option<Instant>) {
     match due {
         Some(due) => tokio::time::sleep_until(due).await,
         None => std::future::pending().await,

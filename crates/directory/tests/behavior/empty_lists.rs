@@ -7,7 +7,7 @@ use dubhe_core::error::ErrorCode;
 use dubhe_core::registry::Category;
 use dubhe_directory::RegistryDirectory;
 
-use crate::doubles::{Board, World, call, hosts, known, listing};
+use crate::doubles::{Board, World, call, hosts, known, listing, until};
 
 fn refusal(directory: &RegistryDirectory) -> String {
     let error = directory.list(&call()).unwrap_err();
@@ -153,4 +153,54 @@ async fn addresses_from_the_cache_file_are_used_and_marked_until_the_registry_co
     world.change(&directory, |view| view.from_cache = false).await;
     assert_eq!(directory.status().borrow().stale, None);
     assert!(Arc::ptr_eq(&before, &directory.invokers()));
+}
+
+/// The registry is lost, and when it is back it has deleted what belonged to sessions that ended meanwhile.
+async fn lose_the_registry_and_find_it_empty(world: &World, directory: &RegistryDirectory) {
+    world.board.edit(|view| view.trouble = Some("the connection is lost".into()));
+    until(directory, |status| status.stale.as_deref() == Some("the connection is lost")).await;
+    world.board.edit(|view| (view.trouble, view.providers) = (None, known(&[])));
+    until(directory, |status| status.stale.as_deref() != Some("the connection is lost")).await;
+}
+
+// C20
+#[tokio::test(start_paused = true)]
+async fn an_empty_list_right_after_trouble_waits_for_the_providers_to_return() {
+    let world = World::of(&["a"]);
+    let directory = world.directory().await;
+    lose_the_registry_and_find_it_empty(&world, &directory).await;
+    assert_eq!(hosts(&*directory), ["a"]);
+    let status = directory.status().borrow().clone();
+    assert!(!status.forbidden);
+    assert!(status.stale.as_deref().unwrap().contains("kept for 10 s"), "{status}");
+    // They return in time: nothing was lost.
+    world.board.edit(|view| view.providers = known(&["a"]));
+    until(&*directory, |status| status.stale.is_none()).await;
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    assert_eq!(hosts(&*directory), ["a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_list_after_trouble_is_believed_when_nobody_returns() {
+    let world = World::of(&["a"]);
+    let directory = world.directory().await;
+    let started = tokio::time::Instant::now();
+    lose_the_registry_and_find_it_empty(&world, &directory).await;
+    until(&*directory, |status| status.forbidden).await;
+    assert_eq!(started.elapsed().as_secs(), 10);
+    assert!(refusal(&directory).contains("also some time after the registry's return"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_list_long_after_trouble_is_believed_at_once() {
+    let world = World::of(&["a"]);
+    let directory = world.directory().await;
+    world.board.edit(|view| view.trouble = Some("the connection is lost".into()));
+    until(&*directory, |status| status.stale.is_some()).await;
+    world.board.edit(|view| view.trouble = None);
+    until(&*directory, |status| status.stale.is_none()).await;
+    tokio::time::sleep(std::time::Duration::from_secs(11)).await;
+    world.board.edit(|view| view.providers = known(&[]));
+    until(&*directory, |status| status.forbidden || status.stale.is_some()).await;
+    assert!(directory.status().borrow().forbidden);
 }

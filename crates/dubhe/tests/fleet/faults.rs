@@ -66,13 +66,12 @@ async fn calls_go_on_while_zookeeper_is_dead_and_what_changed_is_seen_after_its_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn with_empty_protection_a_pause_longer_than_the_session_costs_no_call_and_everybody_is_back() {
+async fn a_pause_longer_than_the_session_costs_no_call_and_everybody_is_back() {
     let zookeeper = zookeeper().await;
     let a = provider(&zookeeper, "a").await;
     let consumer = Dubhe::builder("consumer").registry_config(registry(&zookeeper)).start().await.unwrap();
-    // After the pause the server ends both sessions: whoever is back first finds no provider, and that is the truth then.
-    let protected = consumer.reference::<ShopClient>().param("enable-empty-protection", true);
-    let shop = protected.connect().await.unwrap();
+    // After the pause the server ends both sessions: whoever is back first finds no provider, and must not believe it yet.
+    let shop = consumer.reference::<ShopClient>().connect().await.unwrap();
     let load = Load::start(&shop.client, 4);
     zookeeper.pause();
     until("the list is marked stale", || shop.status().stale.is_some()).await;
