@@ -47,6 +47,7 @@ struct Inner {
     timestamp: AtomicU64,
     /// Ports that were found free for protocols configured without one, so that all services share the server.
     free_ports: Mutex<HashMap<(String, Option<String>), u16>>,
+    finding_port: tokio::sync::Mutex<()>,
     shut_down: tokio::sync::Mutex<bool>,
 }
 
@@ -149,9 +150,8 @@ impl Dubhe {
             exports.ended = true;
             exports.services.clone()
         };
-        for export in &exports {
-            export.unregister().await;
-        }
+        // All at once: with a thousand services one after the other would take as many round trips.
+        futures::future::join_all(exports.iter().map(ExportedService::unregister)).await;
         let (grace, began) = (self.shutdown_wait(), Instant::now());
         let protocols = inner.protocols.activated();
         for (_, protocol) in &protocols {
@@ -294,6 +294,17 @@ impl Dubhe {
         protocol
     }
 
+    /// Held while a service is exported on a port that is to be found: the next one shall share it.
+    pub(crate) async fn finding_port(
+        &self,
+        protocol: &ProtocolConfig,
+    ) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        match protocol.port {
+            Some(port) if port <= 0 => Some(self.0.finding_port.lock().await),
+            _ => None,
+        }
+    }
+
     /// Remembers the port on which the services of `protocol` are served.
     pub(crate) fn note_port(&self, protocol: &ProtocolConfig, port: u16) {
         self.0.free_ports.lock().insert(port_key(protocol), port);
@@ -421,6 +432,7 @@ impl DubheBuilder {
             exports: Mutex::default(),
             timestamp: AtomicU64::default(),
             free_ports: Mutex::default(),
+            finding_port: tokio::sync::Mutex::default(),
             shut_down: tokio::sync::Mutex::new(false),
         })))
     }

@@ -92,6 +92,7 @@ impl<'a> Export<'a> {
         }
         let mut exports = Vec::new();
         for protocol in self.dubhe.protocol_configs(self.settings.protocol.as_deref())? {
+            let _finding = self.dubhe.finding_port(&protocol).await;
             match self.export_by(&self.dubhe.with_port_in_use(&protocol)).await {
                 Ok(one) => {
                     self.dubhe.note_port(&protocol, one.exporter.url().port());

@@ -10,6 +10,9 @@ use crate::attributes::Arguments;
 /// The tuple of arguments reaches this far (see `dubhe_core::invocation::Arguments`).
 const MAX_PARAMETERS: usize = 12;
 
+/// Methods of generated clients, which would hide those of the trait.
+const OWN_OF_CLIENTS: [&str; 2] = ["with", "client"];
+
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let mut arguments: Arguments = syn::parse2(arguments)?;
     let mut item: ItemTrait = syn::parse2(item)?;
@@ -24,6 +27,12 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> Result<TokenS
     arguments.finish("interface, group, version")?;
     if !item.generics.params.is_empty() {
         return Err(Error::new_spanned(&item.generics, "a service trait has no type parameters"));
+    }
+    if !item.supertraits.is_empty() {
+        return Err(Error::new_spanned(
+            &item.supertraits,
+            "a service trait has no supertraits: its client could not implement them",
+        ));
     }
 
     let methods = item.items.iter_mut().map(|one| match one {
@@ -67,6 +76,19 @@ impl Method {
             arguments.text("name")?.unwrap_or_else(|| camel_case(&function.sig.ident.to_string()));
         let one_way = arguments.word("one_way");
         arguments.finish("name, one_way")?;
+        let ident = &function.sig.ident;
+        if OWN_OF_CLIENTS.iter().any(|own| ident == own) {
+            let text = format!(
+                "generated clients have a method `{ident}` of their own: choose another name, and set the Java one by #[dubhe(name = \"{ident}\")]"
+            );
+            return Err(Error::new_spanned(ident, text));
+        }
+        if let Some(attribute) = function.attrs.iter().find(|one| one.path().is_ident("cfg")) {
+            return Err(Error::new_spanned(
+                attribute,
+                "a service method is always there: put `cfg` on the trait",
+            ));
+        }
         if function.sig.asyncness.is_none() {
             return Err(Error::new_spanned(&function.sig, "a service method is async: `async fn`"));
         }
@@ -154,8 +176,7 @@ impl Parameter {
 impl Declared {
     /// The trait, with futures that may move between threads.
     fn contract(&self) -> TokenStream {
-        let ItemTrait { attrs, vis, ident, supertraits, .. } = &self.item;
-        let more = if supertraits.is_empty() { quote!() } else { quote!(+ #supertraits) };
+        let ItemTrait { attrs, vis, ident, .. } = &self.item;
         let methods = self.methods.iter().map(|method| {
             let Method { ident, attributes, output, .. } = method;
             let (parameters, _) = method.signature();
@@ -166,7 +187,7 @@ impl Declared {
         });
         quote! {
             #(#attrs)*
-            #vis trait #ident: ::std::marker::Send + ::std::marker::Sync + 'static #more {
+            #vis trait #ident: ::std::marker::Send + ::std::marker::Sync + 'static {
                 #(#methods)*
             }
         }

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use dubhe_core::error::RpcError;
+use dubhe_core::error::{ErrorCode, RpcError};
 use dubhe_core::invocation::{GENERIC_DESCRIPTOR, INVOKE, Invocation, Method};
 use dubhe_core::invoker::SharedInvoker;
 use dubhe_core::value::{List, Value, from_value};
@@ -55,7 +55,17 @@ impl GenericService {
         let call =
             Invocation::new(Arc::clone(&self.invoke), Arc::new(call)).with_attachment("generic", "true");
         let payload = self.client.invoke(call).await?;
-        Ok(payload.take::<Value>().unwrap_or(Value::Null))
+        match payload.take::<Value>() {
+            Ok(value) => Ok(value),
+            Err(payload) if payload.is_null() => Ok(Value::Null),
+            // A service in this process, or a filter that answers itself.
+            Err(payload) => payload.to_value().map_err(|error| {
+                RpcError::new(
+                    ErrorCode::Serialization,
+                    format!("the result of {method} has no dynamic form: {error}"),
+                )
+            }),
+        }
     }
 
     /// As [`GenericService::invoke`], with the result converted to `T`.
@@ -68,7 +78,7 @@ impl GenericService {
         let value = self.invoke(method, parameter_types, arguments).await?;
         from_value(value).map_err(|error| {
             RpcError::new(
-                dubhe_core::error::ErrorCode::Serialization,
+                ErrorCode::Serialization,
                 format!("the result of {method} does not fit the type asked for: {error}"),
             )
         })

@@ -152,7 +152,8 @@ impl Skeleton {
             ErrorCode::MethodNotFound,
             format!(
                 "org.apache.dubbo.rpc.RpcException: Failed to invoke remote proxy method {name} to {}, cause: Not found method \"{name}\" in class {}.",
-                self.url,
+                // Without parameters: a token may be among them.
+                self.url.to_identity_string(),
                 self.service.definition().interface()
             ),
         )

@@ -4,6 +4,7 @@
 
 mod announcements;
 mod config_center;
+mod consuming;
 mod instances;
 mod mapping;
 mod metadata;
