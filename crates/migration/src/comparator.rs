@@ -8,9 +8,10 @@ use dubhe_core::migration::AddressComparator;
 ///
 /// No usable address on the new side: no. None on the old side: yes. Else whether new / old reaches the threshold.
 ///
-/// Unlike the reference it does not count all addresses in the list but those that calls can use ([`usable`]). A list that is older than
-/// the registry's word (kept by empty protection, or during trouble) counts as empty beside one that is current; when both are old, as
-/// while the registry is away, both count as they are.
+/// Unlike the reference it does not count all addresses in the list but those that calls can use ([`usable`]). A list that is known not to
+/// be current (kept by empty protection, incomplete, or during trouble with the registry) counts as empty beside one that is: calls
+/// better go by what is known, and no switch gives a current list up for it. When both are old, as while the registry is away, both
+/// count as they are.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ThresholdComparator;
 

@@ -26,6 +26,9 @@ use crate::snapshot::{Held, Pass, Snapshot};
 use crate::state::{MigrationState, SideState};
 use crate::switcher::{Shared, Switcher, Wishes};
 
+/// How often a call that found no provider, and so was not sent, may look for one on another side while sides come and go.
+const MOST_CHANGES: usize = 3;
+
 /// What a [`MigrationInvoker`] is made of.
 #[derive(Debug)]
 pub struct MigrationParts {
@@ -189,32 +192,41 @@ impl MigrationInvoker {
         }
     }
 
-    fn rescue(&self, tried: &Arc<Held>) -> Option<Pass> {
+    /// A place on a side that can take a call which found nobody on `tried`: the other side, or the same when it has somebody again.
+    fn rescue(&self, tried: &Arc<Held>, error: &RpcError) -> Option<Pass> {
         loop {
             let snapshot = self.shared.snapshot.load();
-            if let Some(pass) = snapshot.rescue(tried)?.enter() {
+            // With a list that routing left empty, the same side says the same again.
+            let is_back = || {
+                let emptied = error.code() == ErrorCode::Forbidden;
+                snapshot.side(tried.kind).filter(|held| emptied && held.is_available())
+            };
+            if let Some(pass) = snapshot.rescue(tried).or_else(is_back)?.enter() {
                 return Some(pass);
             }
         }
     }
 
     async fn call(&self, invocation: Invocation) -> Result<Response, RpcError> {
-        let first = self.enter()?;
-        // Also where there is one side now: the other may come and this one go while the call runs.
-        let error = match first.held.side.invoker().invoke(invocation.clone()).await {
-            Ok(response) => return Ok(response),
-            Err(error) => error,
-        };
-        if !is_for_want_of_providers(&error, &first.held) {
-            return Err(error);
+        let mut place = self.enter()?;
+        let mut changes = 0;
+        loop {
+            // A copy also where there is one side now: the other may come and this one go while the call runs.
+            let error = match place.held.side.invoker().invoke(invocation.clone()).await {
+                Ok(response) => return Ok(response),
+                Err(error) => error,
+            };
+            if changes == MOST_CHANGES || !is_for_want_of_providers(&error, &place.held) {
+                return Err(error);
+            }
+            let Some(next) = self.rescue(&place.held, &error) else {
+                return Err(self.with_other_side(error, &place.held));
+            };
+            tracing::debug!(%error, from = %place.held.kind, to = %next.held.kind, "no provider on this side, another try");
+            changes += 1;
+            // The side before may go now.
+            place = next;
         }
-        let Some(second) = self.rescue(&first.held) else {
-            return Err(self.with_other_side(error, &first.held));
-        };
-        tracing::debug!(%error, side = %second.held.kind, "no provider on one side, the other is called");
-        // The first side may go now.
-        drop(first);
-        second.held.side.invoker().invoke(invocation).await
     }
 
     fn no_side(&self, snapshot: &Snapshot) -> RpcError {

@@ -100,3 +100,90 @@ impl Side for DirectorySide {
         self.directory.close().await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use dubhe_common::Url;
+    use dubhe_core::BoxFuture;
+    use dubhe_core::invocation::Invocation;
+    use dubhe_core::invoker::Invoker;
+    use dubhe_core::load_balance::Candidates;
+    use dubhe_core::response::{Payload, Response};
+    use dubhe_core::router::Explanation;
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct OneProvider(Url);
+
+    impl Invoker for OneProvider {
+        fn url(&self) -> &Url {
+            &self.0
+        }
+
+        fn is_available(&self) -> bool {
+            true
+        }
+
+        fn invoke(&self, _call: Invocation) -> BoxFuture<'_, Result<Response, RpcError>> {
+            Box::pin(async { Ok(Response::of(Payload::null())) })
+        }
+    }
+
+    #[derive(Debug)]
+    struct Listed {
+        provider: SharedInvoker,
+        status: watch::Sender<DirectoryStatus>,
+    }
+
+    #[async_trait]
+    impl Directory for Listed {
+        fn consumer_url(&self) -> &Url {
+            self.provider.url()
+        }
+
+        fn origin(&self) -> &str {
+            "test"
+        }
+
+        fn list(&self, _call: &Invocation) -> Result<Arc<Candidates>, RpcError> {
+            Ok(Arc::new(Candidates::new(vec![Arc::clone(&self.provider)])))
+        }
+
+        fn invokers(&self) -> Arc<[SharedInvoker]> {
+            Arc::from([Arc::clone(&self.provider)])
+        }
+
+        fn invalidate(&self, _invoker: &SharedInvoker) {}
+
+        fn is_available(&self) -> bool {
+            true
+        }
+
+        fn status(&self) -> watch::Receiver<DirectoryStatus> {
+            self.status.subscribe()
+        }
+
+        fn explain(&self, _call: &Invocation) -> Explanation {
+            Explanation::default()
+        }
+
+        async fn close(&self) {
+            self.status.send_modify(|status| status.closed = true);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_side_over_a_directory_shows_its_addresses_and_closes_it() {
+        let provider: SharedInvoker =
+            Arc::new(OneProvider(Url::parse("dubbo://192.0.2.1:20880/demo.Greeter").unwrap()));
+        let status = watch::Sender::new(DirectoryStatus { total: 1, valid: 1, ..DirectoryStatus::default() });
+        let directory = Arc::new(Listed { provider: Arc::clone(&provider), status });
+        let side = DirectorySide::new(directory, provider);
+        assert_eq!(side.addresses(), ["192.0.2.1:20880"]);
+        assert_eq!(side.status().borrow().valid, 1);
+        assert!(side.invoker().is_available());
+        side.close().await;
+        assert!(side.directory().status().borrow().closed);
+    }
+}

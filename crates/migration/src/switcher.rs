@@ -138,7 +138,6 @@ impl Switcher {
         loop {
             let look_again = self.look_again;
             tokio::select! {
-                biased;
                 _ = closing.wait_for(|closing| *closing) => break,
                 () = self.wishes.changed() => self.take_wishes(),
                 () = self.interface.event() => {}

@@ -217,6 +217,14 @@ async fn a_call_that_found_no_provider_after_all_goes_to_the_other_side() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_that_finds_nobody_ends_after_a_few_tries() {
+    let reference = Setup::new(1, 1, "").ready().await;
+    reference.factory.interface.fail_with(Some(|| RpcError::new(ErrorCode::Forbidden, "none here")));
+    reference.factory.application.fail_with(Some(|| RpcError::new(ErrorCode::Forbidden, "none there")));
+    assert_eq!(reference.call().await.unwrap_err().code(), ErrorCode::Forbidden);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_that_may_have_run_or_was_refused_never_goes_to_the_other_side() {
     let failures: [fn() -> RpcError; 4] = [
         || RpcError::new(ErrorCode::Timeout, "late").with_delivery(Delivery::Sent),

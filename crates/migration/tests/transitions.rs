@@ -404,3 +404,45 @@ async fn closing_stops_the_making_of_a_side() {
     assert_eq!(reference.factory.application.dropped.load(Ordering::SeqCst), 1);
     assert!(reference.is_closed(Interface));
 }
+
+#[tokio::test(start_paused = true)]
+async fn closing_goes_on_when_nobody_waits_for_it_any_more() {
+    let reference = Setup::new(1, 1, "").ready().await;
+    reference.factory.application.hold_calls(true);
+    let invoker = Arc::clone(&reference.invoker);
+    let running = tokio::spawn(async move { call(&invoker).await });
+    reference.rest().await;
+    let waited = tokio::time::timeout(Duration::from_secs(1), reference.invoker.close()).await;
+    assert!(waited.is_err() && !reference.is_closed(Application));
+    reference.factory.application.hold_calls(false);
+    reference.until(|state| state.closed).await;
+    assert_eq!(running.await.unwrap().unwrap(), Application);
+    assert!(reference.is_closed(Application));
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_step_is_told_once_in_order() {
+    let reference = Setup::new(1, 1, "").ready().await;
+    let mut state = reference.invoker.state();
+    let mut told = vec![reference.step()];
+    for step in ["FORCE_APPLICATION", "APPLICATION_FIRST", "FORCE_INTERFACE", "FORCE_APPLICATION"] {
+        reference.rule(&format!("step: {step}"));
+        reference.until_step(step).await;
+        reference.rest().await;
+        told.extend(state.borrow_and_update().step.map(MigrationStep::name));
+    }
+    assert_eq!(
+        told,
+        [
+            "APPLICATION_FIRST",
+            "FORCE_APPLICATION",
+            "APPLICATION_FIRST",
+            "FORCE_INTERFACE",
+            "FORCE_APPLICATION"
+        ]
+    );
+    // The same rule again is no news.
+    reference.rule("step: FORCE_APPLICATION");
+    reference.rest().await;
+    assert!(!state.has_changed().unwrap());
+}
