@@ -122,7 +122,7 @@ impl Dubhe {
     /// Runs until the process is told to stop (SIGTERM or SIGINT), then shuts down.
     ///
     /// Signals are listened for from here on: one that comes before ends the process as the operating system does, and what was
-    /// registered goes with its session.
+    /// registered goes with its session. [`DubheBuilder::run`] listens from the start.
     pub async fn run_until_signal(&self) {
         stop_signal().await;
         tracing::info!("signal received, shutting down");
@@ -395,6 +395,47 @@ impl DubheBuilder {
     /// The implementations used, to add your own.
     pub fn extensions(&mut self) -> &mut Extensions {
         &mut self.extensions
+    }
+
+    /// Starts the application, sets it up (`set_up` exports its services), and runs it until the process is told to stop (SIGTERM
+    /// or SIGINT); then shuts down. Signals are listened for before anything is registered, so that one that comes while the
+    /// application starts ends it gracefully too: `set_up` is given up, and what it had registered is taken back.
+    ///
+    /// Errors: those of [`DubheBuilder::start`] and of `set_up`, after a shutdown.
+    ///
+    /// ```no_run
+    /// # async fn run<S: dubhe::Service + dubhe::ServiceInterface>(service: S) -> dubhe::Result<()> {
+    /// dubhe::Dubhe::builder("greeter-provider")
+    ///     .registry("zookeeper://127.0.0.1:2181")
+    ///     .run(async |dubhe| dubhe.export(service).await.map(|_| ()))
+    ///     .await
+    /// # }
+    /// ```
+    pub async fn run<F>(self, set_up: F) -> Result<(), RpcError>
+    where
+        F: AsyncFnOnce(&Dubhe) -> Result<(), RpcError>,
+    {
+        let mut stopped = std::pin::pin!(stop_signal());
+        // Asked once: from here on it listens.
+        let early = futures::poll!(&mut stopped).is_ready();
+        let dubhe = self.start().await?;
+        let set_up = async {
+            if early {
+                return Ok(true);
+            }
+            tokio::select! {
+                biased;
+                () = &mut stopped => Ok(true),
+                done = set_up(&dubhe) => done.map(|()| false),
+            }
+        };
+        let outcome = set_up.await;
+        if matches!(outcome, Ok(false)) {
+            stopped.await;
+        }
+        tracing::info!("shutting down");
+        dubhe.shutdown().await;
+        outcome.map(|_| ())
     }
 
     /// Starts the application: opens its registries. Called within a tokio runtime.

@@ -9,6 +9,9 @@ use tokio::sync::Notify;
 
 use crate::support::{LONG, Load, NamedShop, Shop, ShopClient, ShopService, World, loopback, until};
 
+/// A signal goes to the whole process: one test with it at a time.
+static SIGNALS: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
 #[dubhe::service(interface = "dev.dubhe.test.Desk")]
 trait Desk {
     async fn ask(&self) -> dubhe::Result<String>;
@@ -200,6 +203,7 @@ async fn after_many_restarts_nothing_is_left_of_them() {
 #[cfg(unix)]
 #[tokio::test]
 async fn sigterm_ends_an_application_gracefully() {
+    let _alone = SIGNALS.lock().await;
     let world = World::new();
     let provider = world.provider("a").await;
     let nodes = || world.store.paths().iter().filter(|(path, _)| path.contains("/providers/")).count();
@@ -215,5 +219,33 @@ async fn sigterm_ends_an_application_gracefully() {
     assert!(sent.unwrap().success());
     tokio::time::timeout(LONG, running).await.expect("it ends");
     assert_eq!(nodes(), 0);
+    assert_eq!(world.store.sessions(), 0);
+}
+
+// C93
+#[tokio::test]
+async fn sigterm_during_start_takes_back_what_was_registered() {
+    let _alone = SIGNALS.lock().await;
+    let world = World::new();
+    let (registered, waiting) = tokio::sync::oneshot::channel();
+    let builder = world.builder("slow").protocol(crate::support::loopback(0));
+    let running = builder.run(async |dubhe| {
+        let shop = crate::support::NamedShop { name: "slow".to_owned(), inside: Default::default() };
+        dubhe.export(crate::support::ShopService::new(shop)).await?;
+        registered.send(()).unwrap();
+        // The rest of the start never comes to its end.
+        std::future::pending().await
+    });
+    let stop = async {
+        waiting.await.unwrap();
+        assert!(world.store.paths().iter().any(|(path, _)| path.contains("/providers/")));
+        let own = std::process::id().to_string();
+        let sent = tokio::process::Command::new("sh").args(["-c", "kill -TERM \"$0\"", &own]).status().await;
+        assert!(sent.unwrap().success());
+    };
+    let (ended, ()) =
+        tokio::time::timeout(LONG, async { tokio::join!(running, stop) }).await.expect("it ends");
+    ended.unwrap();
+    assert!(world.store.paths().iter().all(|(path, _)| !path.contains("/providers/")));
     assert_eq!(world.store.sessions(), 0);
 }
