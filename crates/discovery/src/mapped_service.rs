@@ -55,10 +55,13 @@ pub struct ServiceAddresses {
 /// the rest has an address, or when they have no instance any more. So there is no moment without a provider, and no
 /// application is followed that was not chosen by what is followed now. A mapping that is emptied changes nothing.
 ///
+/// Instances that say nothing of their services (Spring Cloud's) are addresses for a consumer that names both their
+/// application (`provided-by`) and the `protocol`, unless the application has instances that do say it.
+///
 /// A value to await, without a task of its own. Dropping it ends what it follows.
 pub struct MappedService {
     wanted: ServiceMatch,
-    /// What instances without metadata are taken to offer.
+    /// What instances without metadata are taken to offer, if the consumer says whose and by which protocol.
     presumed: Option<Arc<ServiceInfo>>,
     /// `None`: the applications are given.
     mapping: Option<watch::Receiver<Observation<Applications>>>,
@@ -77,6 +80,8 @@ struct Followed {
     offers: Arc<Offers>,
     /// The mapping lacks it.
     is_leaving: bool,
+    /// It has, or had, instances that say what they offer: those that do not are something else.
+    is_of_dubbo: bool,
     stop: AbortHandle,
 }
 
@@ -97,7 +102,7 @@ impl MappedService {
             mapping.mark_changed();
         }
         let mut service = Self {
-            presumed: wanted.presumed().map(Arc::new),
+            presumed: wanted.presumed().filter(|_| is_given).map(Arc::new),
             wanted,
             mapping,
             mapping_is_read: is_given,
@@ -195,8 +200,15 @@ impl MappedService {
         };
         let (stop, registration) = AbortHandle::new_pair();
         self.news.push(Abortable::new(next.boxed(), registration));
-        let is_leaving = self.followed.get(&application).is_some_and(|followed| followed.is_leaving);
-        self.followed.insert(application, Followed { offers, is_leaving, stop });
+        let before = self.followed.get(&application);
+        let followed = Followed {
+            is_leaving: before.is_some_and(|before| before.is_leaving),
+            is_of_dubbo: before.is_some_and(|before| before.is_of_dubbo)
+                || !(offers.offers.is_empty() && offers.unresolved.is_empty()),
+            offers,
+            stop,
+        };
+        self.followed.insert(application, followed);
     }
 
     /// Makes what is shown of what is followed; `true` if it is something else.
@@ -259,7 +271,7 @@ impl MappedService {
                         .map(|service| ServiceAddress::new(&offer.instance, service)),
                 );
             }
-            if let Some(presumed) = &self.presumed {
+            if let Some(presumed) = self.presumed.as_ref().filter(|_| !followed.is_of_dubbo) {
                 let plain = followed.offers.plain.iter();
                 addresses.extend(plain.map(|instance| ServiceAddress::new(instance, presumed)));
             }

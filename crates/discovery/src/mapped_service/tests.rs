@@ -295,6 +295,15 @@ async fn plain_instances_are_used_by_who_says_protocol_and_application() {
     sees(&mut service, &["1@boot:20880"]).await;
     let mut without_protocol = follow(&world, "&provided-by=boot");
     sees(&mut without_protocol, &[]).await;
+    world.mapping.set(FOO, &["boot"]);
+    sees(&mut follow(&world, "&protocol=dubbo"), &[]).await;
+    // The same application's web server and Dubbo server, in one folder.
+    let version_1 = ServiceInfo { version: Some("1".to_owned()), ..self::service(FOO) };
+    world.answers.offers("r3", [version_1]);
+    world.discovery.set("boot", [plain(1), instance(3, "r3")]);
+    sees(&mut service, &["3@boot:20880"]).await;
+    world.discovery.set("boot", [plain(1)]);
+    sees(&mut service, &[]).await;
 }
 
 #[tokio::test(start_paused = true)]
