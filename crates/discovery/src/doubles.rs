@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use dubhe_core::discovery::{Instances, REVISION, ServiceDiscovery, ServiceInstance};
@@ -20,7 +21,7 @@ use crate::metadata_source::MetadataSource;
 /// All of them, and listeners over them.
 pub(crate) struct World {
     pub(crate) discovery: Arc<Listed>,
-    pub(crate) mapping: Names,
+    pub(crate) mapping: Arc<Names>,
     pub(crate) answers: Arc<Answers>,
     pub(crate) listeners: Arc<InstanceListeners>,
 }
@@ -31,7 +32,7 @@ impl World {
         let cache = Arc::new(MetadataCache::in_memory());
         let source = Arc::new(MetadataSource::new(None, Arc::clone(&answers) as _, cache));
         let listeners = Arc::new(InstanceListeners::new(Arc::clone(&discovery) as _, source));
-        Self { discovery, mapping: Names::default(), answers, listeners }
+        Self { discovery, mapping: Arc::default(), answers, listeners }
     }
 }
 
@@ -84,12 +85,13 @@ impl Listed {
 
 #[async_trait]
 impl ServiceDiscovery for Listed {
-    async fn register(&self, _: &ServiceInstance) -> Result<(), TreeError> {
-        unreachable!("nothing is registered here")
+    async fn register(&self, instance: &ServiceInstance) -> Result<(), TreeError> {
+        self.set(&instance.application, [instance.clone()]);
+        Ok(())
     }
 
     async fn unregister(&self, _: &ServiceInstance) -> Result<(), TreeError> {
-        unreachable!("nothing is registered here")
+        unreachable!("nothing is taken back here")
     }
 
     fn instances(&self, application: &str) -> watch::Receiver<Observation<Instances>> {
@@ -102,6 +104,7 @@ impl ServiceDiscovery for Listed {
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     interfaces: Mutex<HashMap<String, watch::Sender<Observation<Applications>>>>,
+    refusals: AtomicUsize,
 }
 
 impl Names {
@@ -109,6 +112,11 @@ impl Names {
         let known: Applications = Arc::new(applications.iter().map(|name| Arc::from(*name)).collect());
         let mut interfaces = self.interfaces.lock();
         interfaces.entry(interface.to_owned()).or_default().send_modify(|shown| shown.known = Some(known));
+    }
+
+    /// Lets that many attempts to map something fail.
+    pub(crate) fn refuse(&self, times: usize) {
+        self.refusals.store(times, Ordering::SeqCst);
     }
 
     /// Whether somebody follows an interface.
@@ -119,8 +127,13 @@ impl Names {
 
 #[async_trait]
 impl ServiceNameMapping for Names {
-    async fn map(&self, _: &str, _: &str) -> Result<(), TreeError> {
-        unreachable!("nothing is mapped here")
+    async fn map(&self, interface: &str, application: &str) -> Result<(), TreeError> {
+        let less = |left: usize| left.checked_sub(1);
+        if self.refusals.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok() {
+            return Err(TreeError::Closed("memory://test".to_owned()));
+        }
+        self.set(interface, &[application]);
+        Ok(())
     }
 
     fn applications(&self, interface: &str) -> watch::Receiver<Observation<Applications>> {

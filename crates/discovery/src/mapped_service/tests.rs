@@ -23,7 +23,7 @@ fn follow(world: &World, params: &str) -> MappedService {
 fn follow_of(world: &World, params: &str, of_registry: &str) -> MappedService {
     let consumer = Url::parse(&format!("consumer://192.0.2.9/{FOO}?interface={FOO}{params}")).unwrap();
     let registry = Url::parse(&format!("zookeeper://192.0.2.1:2181?x=y{of_registry}")).unwrap();
-    MappedService::follow(&consumer, &registry, &world.mapping, Arc::clone(&world.listeners))
+    MappedService::follow(&consumer, &registry, &*world.mapping, Arc::clone(&world.listeners))
 }
 
 /// `number@application:port`.
@@ -313,7 +313,7 @@ async fn the_services_of_an_instance_share_it() {
     let mut foo = follow(&world, "&provided-by=app");
     let consumer = Url::parse("consumer://192.0.2.9/a.Bar?interface=a.Bar&provided-by=app").unwrap();
     let registry = Url::parse("zookeeper://192.0.2.1:2181").unwrap();
-    let mut bar = MappedService::follow(&consumer, &registry, &world.mapping, Arc::clone(&world.listeners));
+    let mut bar = MappedService::follow(&consumer, &registry, &*world.mapping, Arc::clone(&world.listeners));
     sees(&mut foo, &["1@app:20880"]).await;
     sees(&mut bar, &["1@app:20880"]).await;
     let of = |service: &MappedService| Arc::clone(&service.addresses().known.as_ref().unwrap()[0].instance);
