@@ -89,6 +89,7 @@ impl Params {
     pub(crate) fn hash_value(&self) -> u64 {
         self.0.hash
     }
+    #[inline]
 
     pub(crate) fn method_params(&self) -> MethodParams {
         self.0.method_params

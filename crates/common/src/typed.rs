@@ -83,6 +83,7 @@ impl Url {
     }
 
     /// Whether any parameter may be one of a method. A hot path can skip the lookup where not.
+    #[inline]
     pub fn has_method_params(&self) -> bool {
         self.shared_params().method_params() != MethodParams::None
     }

@@ -106,6 +106,7 @@ impl Url {
     }
 
     /// Whether both are the same value in memory.
+    #[inline]
     pub fn ptr_eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -135,6 +136,7 @@ impl Url {
 
     /// All parameters but `timestamp` and `pid`: the part that addresses made by one
     /// [`UrlFactory`](crate::UrlFactory) share in memory.
+    #[inline]
     pub fn shared_params(&self) -> &Params {
         &self.0.inner.params
     }

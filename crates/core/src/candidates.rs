@@ -38,21 +38,25 @@ impl Candidates {
     }
 
     /// A number that no other candidates of this process have.
+    #[inline]
     pub const fn id(&self) -> u64 {
         self.id
     }
 
     /// The candidates, in the order of the directory.
+    #[inline]
     pub fn invokers(&self) -> &[SharedInvoker] {
         &self.invokers
     }
 
     /// How many there are.
+    #[inline]
     pub fn len(&self) -> usize {
         self.invokers.len()
     }
 
     /// Whether none is left.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.invokers.is_empty()
     }
@@ -61,6 +65,7 @@ impl Candidates {
     /// `prepare` at the first call. Found again without lock and without allocation for the first few (kind, key) pairs.
     ///
     /// `prepare` may run more than once when first calls race; one result is kept.
+    #[inline]
     pub fn prepared<T, F>(&self, key: &str, prepare: F) -> PreparedRef<'_, T>
     where
         T: Any + Send + Sync,

@@ -131,11 +131,13 @@ impl Invocation {
     }
 
     /// The method as it goes on the wire (`$invoke` for generic calls).
+    #[inline]
     pub fn method(&self) -> &Arc<Method> {
         &self.method
     }
 
     /// The name that rules, weights and statistics go by: of a generic call, the name inside it.
+    #[inline]
     pub fn method_name(&self) -> &str {
         self.generic_method_name().unwrap_or(&self.method.name)
     }
@@ -149,6 +151,7 @@ impl Invocation {
     }
 
     /// Whether this is `$invoke` or `$invokeAsync`.
+    #[inline]
     pub fn is_generic(&self) -> bool {
         // Names of services' own methods rarely begin so: most calls end here.
         self.method.name.starts_with('$')
@@ -157,6 +160,7 @@ impl Invocation {
     }
 
     /// The arguments as they go on the wire.
+    #[inline]
     pub fn arguments(&self) -> &Arc<dyn Arguments> {
         &self.arguments
     }
@@ -187,6 +191,7 @@ impl Invocation {
     }
 
     /// Attachments that go with the request.
+    #[inline]
     pub fn attachments(&self) -> &Attachments {
         &self.attachments
     }
@@ -218,6 +223,7 @@ impl Invocation {
     }
 
     /// When the whole logical call, all attempts together, must be over.
+    #[inline]
     pub fn deadline(&self) -> Option<Instant> {
         self.deadline
     }

@@ -40,6 +40,7 @@ pub trait Invoker: Send + Sync + Debug {
 pub type SharedInvoker = Arc<dyn Invoker>;
 
 /// Whether two handles are the same invoker (identity, as in the reference; URLs are not compared).
+#[inline]
 pub fn same_invoker(a: &SharedInvoker, b: &SharedInvoker) -> bool {
     Arc::as_ptr(a).cast::<()>() == Arc::as_ptr(b).cast::<()>()
 }
