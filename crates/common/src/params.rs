@@ -90,7 +90,6 @@ impl Params {
         self.0.hash
     }
     #[inline]
-
     pub(crate) fn method_params(&self) -> MethodParams {
         self.0.method_params
     }
