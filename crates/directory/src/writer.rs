@@ -48,10 +48,12 @@ struct Applied {
     kept: Option<Arc<str>>,
     /// Trouble with the registry.
     trouble: Option<Arc<str>>,
-    /// When the last trouble was over.
+    /// Whether that is trouble with a live registry, and not only a list that is not confirmed yet.
+    in_trouble: bool,
+    /// When the last such trouble was over.
     recovered: Option<Instant>,
-    /// When an empty list that came soon after it is believed.
-    believe_empty_at: Option<Instant>,
+    /// Whether an empty list that came in trouble or soon after it is not believed yet.
+    doubts_empty: bool,
 }
 
 impl Writer {
@@ -81,7 +83,7 @@ impl Writer {
         let (mut registry_live, mut rules_live) = (true, true);
         loop {
             let recheck = self.aside.next_due();
-            let believe = self.applied.believe_empty_at;
+            let believe = self.believe_empty_at();
             tokio::select! {
                 alive = self.subscription.changed(), if registry_live => {
                     registry_live = alive;
@@ -115,9 +117,10 @@ impl Writer {
     /// Applies the latest view: rules first, then providers, then one publication.
     pub(crate) fn apply_view(&mut self) {
         let view = self.subscription.view();
-        if self.applied.trouble.is_some() && view.trouble.is_none() && !view.from_cache {
+        if self.applied.in_trouble && view.trouble.is_none() {
             self.applied.recovered = Some(Instant::now());
         }
+        self.applied.in_trouble = view.trouble.is_some();
         self.applied.trouble = trouble(&view);
         let overrides_changed = self.apply_overrides(&view.configurators);
         let routers_changed = self.apply_routers(&view.routers);
@@ -154,7 +157,7 @@ impl Writer {
             && !self.applied.word.as_ref().is_some_and(|word| is_same_word(word, urls, *total))
         {
             self.applied.word = Some((Arc::clone(urls), *total));
-            self.applied.believe_empty_at = None;
+            self.applied.doubts_empty = false;
             if urls.is_empty() {
                 return self.apply_empty(*total) | (overrides_changed && self.apply_list());
             }
@@ -201,17 +204,17 @@ impl Writer {
             );
             self.applied.kept =
                 Some(format!("{why}; what was listed before is kept: empty protection is on").into());
-        } else if let Some(at) = self.returning_until().filter(|_| total == 0) {
+        } else if total == 0 && self.may_return() {
             tracing::warn!(
                 providers = self.all.len(),
-                "empty list from the registry after its return, the providers may register again"
+                "empty list from the registry after trouble, the providers may register again"
             );
             let grace = RETURN_GRACE.as_secs();
-            self.applied.kept = Some(
-                format!("{why} since the registry is back; what was listed before is kept for {grace} s")
-                    .into(),
+            let text = format!(
+                "{why} after trouble with the registry; what was listed before is kept for {grace} s"
             );
-            self.applied.believe_empty_at = Some(at);
+            self.applied.kept = Some(text.into());
+            self.applied.doubts_empty = true;
         } else {
             self.applied.providers = Arc::from([]);
             self.forbid(why);
@@ -219,15 +222,22 @@ impl Writer {
         true
     }
 
-    /// The end of the time in which providers return after trouble, if there are any to return and it is not over.
-    fn returning_until(&self) -> Option<Instant> {
-        let until = self.applied.recovered? + RETURN_GRACE;
-        (!self.all.is_empty() && Instant::now() < until).then_some(until)
+    /// Whether there are providers that may be about to register again: in trouble, and some time after it.
+    fn may_return(&self) -> bool {
+        let soon_after =
+            self.applied.recovered.is_some_and(|recovered| Instant::now() < recovered + RETURN_GRACE);
+        !self.all.is_empty() && (self.applied.in_trouble || soon_after)
+    }
+
+    /// When an empty list that is not believed yet will be; not as long as the trouble lasts.
+    fn believe_empty_at(&self) -> Option<Instant> {
+        let doubted = self.applied.doubts_empty && !self.applied.in_trouble;
+        self.applied.recovered.filter(|_| doubted).map(|recovered| recovered + RETURN_GRACE)
     }
 
     /// No provider has come back.
     fn believe_empty(&mut self) {
-        self.applied.believe_empty_at = None;
+        self.applied.doubts_empty = false;
         self.applied.providers = Arc::from([]);
         self.forbid("no provider is registered, also some time after the registry's return".to_owned());
         self.publish();

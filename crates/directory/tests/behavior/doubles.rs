@@ -352,25 +352,34 @@ impl World {
     }
 
     /// Shows a change of the view and waits until the directory has taken it over, even when that changes nothing.
+    ///
+    /// The change comes together with a mark that shows in the status: "not confirmed yet", or, in trouble, other trouble.
     pub(crate) async fn change(&self, directory: &RegistryDirectory, change: impl FnOnce(&mut ServiceView)) {
-        let mut wanted = None;
+        const UNCONFIRMED: &str = "from the cache file";
+        let mut wanted = (None, false);
+        let number = NEXT_MARK.fetch_add(1, Ordering::SeqCst);
         self.board.edit(|view| {
             change(view);
-            wanted.clone_from(&view.trouble);
-            view.trouble = Some(format!("mark {}", NEXT_MARK.fetch_add(1, Ordering::SeqCst)).into());
+            wanted = (view.trouble.clone(), view.from_cache);
+            match &mut view.trouble {
+                Some(trouble) => *trouble = format!("mark {number}").into(),
+                None => view.from_cache = true,
+            }
         });
-        let mark = self.view_trouble();
-        until(directory, |status| status.stale == mark).await;
-        self.board.edit(|view| view.trouble.clone_from(&wanted));
-        until(directory, |status| status.stale != mark).await;
+        let (trouble, from_cache) = wanted;
+        let mark = if trouble.is_some() { format!("mark {number}") } else { UNCONFIRMED.to_owned() };
+        let is_marked =
+            |status: &DirectoryStatus| status.stale.as_deref().is_some_and(|stale| stale.contains(&mark));
+        until(directory, is_marked).await;
+        if trouble.is_none() && from_cache {
+            return;
+        }
+        self.board.edit(|view| (view.trouble, view.from_cache) = (trouble.clone(), from_cache));
+        until(directory, |status| !is_marked(status)).await;
     }
 
     pub(crate) async fn list(&self, directory: &RegistryDirectory, providers: &[&str]) {
         self.change(directory, |view| view.providers = known(providers)).await;
-    }
-
-    fn view_trouble(&self) -> Option<Arc<str>> {
-        self.board.view.lock().unwrap().as_ref().unwrap().borrow().trouble.clone()
     }
 }
 

@@ -204,3 +204,23 @@ async fn an_empty_list_long_after_trouble_is_believed_at_once() {
     until(&*directory, |status| status.forbidden || status.stale.is_some()).await;
     assert!(directory.status().borrow().forbidden);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_list_in_trouble_is_not_believed_before_some_time_after_it() {
+    let world = World::of(&["a"]);
+    let directory = world.directory().await;
+    world.board.edit(|view| view.trouble = Some("the connection is lost".into()));
+    until(&*directory, |status| status.stale.is_some()).await;
+    // One category is read again, another one is not yet.
+    world.board.edit(|view| {
+        view.trouble = Some("routers are not read yet".into());
+        view.providers = known(&[]);
+    });
+    until(&*directory, |status| status.stale.as_deref() == Some("routers are not read yet")).await;
+    tokio::time::sleep(std::time::Duration::from_secs(3_600)).await;
+    assert_eq!(hosts(&*directory), ["a"]);
+    let over = tokio::time::Instant::now();
+    world.board.edit(|view| view.trouble = None);
+    until(&*directory, |status| status.forbidden).await;
+    assert_eq!(over.elapsed().as_secs(), 10);
+}
