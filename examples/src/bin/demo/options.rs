@@ -16,7 +16,8 @@ const USAGE: &str = "usage: cargo demo [-- [--registry zookeeper://127.0.0.1:218
 impl Options {
     pub(crate) fn from_arguments(arguments: impl Iterator<Item = String>) -> Result<Self> {
         let mut options = Self { registry: "memory://local".to_owned(), seconds: 15.0 };
-        let mut arguments = arguments.peekable();
+        // `cargo demo -- --seconds 5`: cargo's alias ends with `--` already, so that a second one comes through.
+        let mut arguments = arguments.filter(|argument| argument != "--");
         while let Some(argument) = arguments.next() {
             match (argument.as_str(), arguments.next()) {
                 ("--registry", Some(address)) => options.registry = address,
