@@ -297,6 +297,20 @@ pub const ANY: &str = "*";
 /// Host of a server that listens everywhere.
 pub const ANYHOST_VALUE: &str = "0.0.0.0";
 
+/// Names that concern a provider's own machine only: neither registered nor part of its metadata. Origin: `RegistryProtocol` and
+/// `DefaultMetadataParamsFilter` of Dubbo 3.1.
+pub const MACHINE_LOCAL: [&str; 9] = [
+    "monitor",
+    BIND_IP,
+    BIND_PORT,
+    "qos.enable",
+    "qos.host",
+    "qos.port",
+    "qos.accept.foreign.ip",
+    "validation",
+    INTERFACES,
+];
+
 /// Values of [`CATEGORY`].
 pub mod category {
     /// Addresses of providers. The default.

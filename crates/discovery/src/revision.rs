@@ -8,22 +8,8 @@ use dubhe_core::discovery::NO_SERVICES;
 use dubhe_core::metadata::ServiceInfo;
 use md5::{Digest, Md5};
 
-/// Parameters that metadata leaves out: they concern the machine, the process or the instance as a whole.
-const LEFT_OUT: [&str; 13] = [
-    "monitor",
-    keys::BIND_IP,
-    keys::BIND_PORT,
-    "qos.enable",
-    "qos.host",
-    "qos.port",
-    "qos.accept.foreign.ip",
-    "validation",
-    keys::INTERFACES,
-    keys::PID,
-    keys::TIMESTAMP,
-    keys::HEARTBEAT_TIMEOUT,
-    keys::IPV6,
-];
+/// Parameters that metadata leaves out beside [`keys::MACHINE_LOCAL`]: they concern the process or the instance as a whole.
+const OF_INSTANCE: [&str; 4] = [keys::PID, keys::TIMESTAMP, keys::HEARTBEAT_TIMEOUT, keys::IPV6];
 
 /// A registered provider URL as metadata.
 pub fn service_info(url: &Url) -> ServiceInfo {
@@ -45,7 +31,7 @@ pub fn service_info(url: &Url) -> ServiceInfo {
 
 /// Also a method's parameter of that name (`say.timestamp`) is left out.
 fn is_left_out(name: &str) -> bool {
-    LEFT_OUT.iter().any(|left_out| {
+    keys::MACHINE_LOCAL.iter().chain(&OF_INSTANCE).any(|left_out| {
         let is_of_a_part = name.match_indices(left_out).any(|(at, _)| name[..at].ends_with('.'));
         name.eq_ignore_ascii_case(left_out) || is_of_a_part
     })

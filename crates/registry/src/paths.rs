@@ -1,4 +1,4 @@
-//! Where things stand in the tree: `/root/interface/category/url` (`ZookeeperRegistry.toUrlPath` and its kin).
+//! Where things stand in the tree: `/<root>/<interface>/<category>/<url>` (`ZookeeperRegistry.toUrlPath` and its kin).
 
 use dubhe_common::defaults::DEFAULT_REGISTRY_GROUP;
 use dubhe_common::{Url, encode, keys, list_items};

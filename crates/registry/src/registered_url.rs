@@ -51,19 +51,6 @@ impl Form {
     }
 }
 
-/// Names that no release registers.
-const LOCAL: [&str; 9] = [
-    "monitor",
-    keys::BIND_IP,
-    keys::BIND_PORT,
-    "qos.enable",
-    "qos.host",
-    "qos.port",
-    "qos.accept.foreign.ip",
-    "validation",
-    keys::INTERFACES,
-];
-
 /// Names that 3.3 does not register either.
 const LOCAL_33: [&str; 12] = [
     keys::REGISTER_MODE,
@@ -164,7 +151,7 @@ fn url_to_registry(consumer: &Url) -> Url {
 
 fn full_provider(provider: &Url, dialect: Dialect) -> Url {
     provider.retain_params(|name, _| {
-        let local = name.starts_with(keys::HIDDEN_PREFIX) || LOCAL.contains(&name);
+        let local = name.starts_with(keys::HIDDEN_PREFIX) || keys::MACHINE_LOCAL.contains(&name);
         let local_33 = name.starts_with("triple.") || LOCAL_33.contains(&name);
         !local && (dialect != Dialect::Dubbo33 || !local_33)
     })
