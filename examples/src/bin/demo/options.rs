@@ -31,3 +31,32 @@ impl Options {
         Ok(options)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Options> {
+        Options::from_arguments(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn options_count_with_and_without_dashes_before_them() {
+        for line in [
+            "--seconds 5 --registry zookeeper://127.0.0.1:1",
+            "-- --seconds 5 --registry zookeeper://127.0.0.1:1",
+        ] {
+            let options = read(line).unwrap();
+            assert_eq!((options.seconds, options.registry.as_str()), (5.0, "zookeeper://127.0.0.1:1"));
+        }
+        assert_eq!(read("").unwrap().registry, "memory://local");
+    }
+
+    #[test]
+    fn a_mistake_is_told_with_the_usage() {
+        for line in ["--second 5", "--seconds", "--seconds soon", "--seconds 0"] {
+            let text = read(line).unwrap_err().to_string();
+            assert!(text.contains("usage: cargo demo"), "{line}: {text}");
+        }
+    }
+}
