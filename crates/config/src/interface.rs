@@ -27,6 +27,8 @@ pub struct ReferenceConfig {
     pub sticky: Option<bool>,
     /// Provider addresses to call directly, `;`-separated; no registry is asked.
     pub url: Option<String>,
+    /// Applications that offer the service, comma list; the mapping from interfaces to applications is not asked.
+    pub provided_by: Option<String>,
     /// Protocols to use, comma list; others are skipped.
     pub protocol: Option<String>,
     /// Connections of this reference alone; 0: shared. Default 0.
@@ -155,6 +157,7 @@ impl ReferenceConfig {
         params.put("cluster", self.cluster.as_ref());
         params.put("loadbalance", self.loadbalance.as_ref());
         params.put("sticky", self.sticky);
+        params.put("provided-by", self.provided_by.as_ref());
         params.put("protocol", self.protocol.as_ref());
         params.put("connections", self.connections);
         params.put("lazy", self.lazy);

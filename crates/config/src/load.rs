@@ -90,9 +90,10 @@ impl DubboConfig {
             .map_err(|error| ConfigError::Malformed { origin: origin.to_owned(), reason: error.to_string() })
     }
 
-    /// Lays `DUBBO_*` environment variables over the configuration: `DUBBO_APPLICATION_NAME`, `DUBBO_REGISTRY_ADDRESS`,
+    /// Lays `DUBBO_*` environment variables over the configuration: `DUBBO_APPLICATION_NAME`, `DUBBO_APPLICATION_REGISTER_MODE`,
+    /// `DUBBO_APPLICATION_METADATA_TYPE`, `DUBBO_APPLICATION_MIGRATION_STEP`, `DUBBO_REGISTRY_ADDRESS`,
     /// `DUBBO_REGISTRY_GROUP`, `DUBBO_REGISTRY_USERNAME`, `DUBBO_REGISTRY_PASSWORD`, `DUBBO_REGISTRY_CHECK`, `DUBBO_PROTOCOL_HOST`,
-    /// `DUBBO_PROTOCOL_PORT`, `DUBBO_CONSUMER_TIMEOUT`, `DUBBO_CONSUMER_RETRIES`, `DUBBO_CONSUMER_CHECK`, `DUBBO_PROVIDER_TOKEN`.
+    /// `DUBBO_CONFIG_CENTER_ADDRESS`, `DUBBO_METADATA_REPORT_ADDRESS`, `DUBBO_PROTOCOL_PORT`, `DUBBO_CONSUMER_TIMEOUT`, `DUBBO_CONSUMER_RETRIES`, `DUBBO_CONSUMER_CHECK`, `DUBBO_PROVIDER_TOKEN`.
     /// Other variables are not looked at; empty ones count as not set.
     pub fn with_environment(
         mut self,
@@ -106,6 +107,15 @@ impl DubboConfig {
             let text = || Some(value.to_owned());
             match name.as_str() {
                 "DUBBO_APPLICATION_NAME" => self.application.name = value.to_owned(),
+                "DUBBO_APPLICATION_REGISTER_MODE" => self.application.register_mode = text(),
+                "DUBBO_APPLICATION_METADATA_TYPE" => self.application.metadata_type = text(),
+                "DUBBO_APPLICATION_MIGRATION_STEP" => self.application.migration.step = text(),
+                "DUBBO_CONFIG_CENTER_ADDRESS" => {
+                    self.config_center.get_or_insert_default().address = value.to_owned()
+                }
+                "DUBBO_METADATA_REPORT_ADDRESS" => {
+                    self.metadata_report.get_or_insert_default().address = value.to_owned()
+                }
                 "DUBBO_REGISTRY_ADDRESS" => self.registry_mut().address = value.to_owned(),
                 "DUBBO_REGISTRY_GROUP" => self.registry_mut().group = text(),
                 "DUBBO_REGISTRY_USERNAME" => self.registry_mut().username = text(),

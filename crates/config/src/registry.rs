@@ -39,6 +39,16 @@ pub struct RegistryConfig {
     pub file: Option<String>,
     /// Whether the cache file is used. Default true.
     pub file_cache: Option<bool>,
+    /// How services are registered here: `interface`, `instance` (by application) or `all`. Default: as the application says.
+    pub register_mode: Option<String>,
+    /// Whether it is the config centre too when none is configured. Default true. Not a parameter of its URL, as in Dubbo.
+    pub use_as_config_center: Option<bool>,
+    /// Whether it is the metadata centre too when none is configured. Default true. Not a parameter of its URL, as in Dubbo.
+    pub use_as_metadata_center: Option<bool>,
+    /// Applications to look for the services of which nobody says who offers them, comma list. Default: none.
+    pub subscribed_services: Option<String>,
+    /// Whether an empty list from here is disbelieved, and the addresses before it are kept. Default false, as in Dubbo 3.3 (true in 3.1).
+    pub enable_empty_protection: Option<bool>,
     /// More URL parameters.
     pub parameters: BTreeMap<String, String>,
 }
@@ -68,18 +78,24 @@ impl RegistryConfig {
         put("dynamic", self.dynamic.map(|one| one.to_string()));
         put("file", self.file.clone());
         put("file.cache", self.file_cache.map(|one| one.to_string()));
+        put("register-mode", self.register_mode.clone());
+        put("subscribed-services", self.subscribed_services.clone());
+        put("enable-empty-protection", self.enable_empty_protection.map(|one| one.to_string()));
         params
     }
 }
 
 impl fmt::Debug for RegistryConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Addresses may hold a password too: only what stands between user and parameters is shown.
-        let address = self.address.split('?').next().unwrap_or_default();
-        let address = address.rsplit('@').next().unwrap_or_default();
         f.debug_struct("RegistryConfig")
-            .field("address", &address)
+            .field("address", &without_secrets(&self.address))
             .field("group", &self.group)
             .finish_non_exhaustive()
     }
+}
+
+/// Addresses may hold a password too: only what stands between user and parameters may be shown.
+pub(crate) fn without_secrets(address: &str) -> &str {
+    let address = address.split('?').next().unwrap_or_default();
+    address.rsplit('@').next().unwrap_or_default()
 }
