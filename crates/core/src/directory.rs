@@ -60,6 +60,9 @@ pub struct DirectoryStatus {
     pub forbidden: bool,
     /// Why the list is older than the registry's word: empty protection, addresses that cannot be used, or trouble with the registry.
     pub stale: Option<Arc<str>>,
+    /// There are providers only because the registry's last word, an empty list, is not believed: by empty protection, or for some time
+    /// after trouble with the registry. Never while the list is merely `stale`.
+    pub kept: bool,
     /// Whether a first word from the registry (or its cache) has come.
     pub initialized: bool,
     /// Closed.
@@ -73,6 +76,9 @@ impl fmt::Display for DirectoryStatus {
         write!(f, "{} providers, {} valid", self.total, self.valid)?;
         if self.forbidden {
             f.write_str(", forbidden")?;
+        }
+        if self.kept {
+            f.write_str(", kept against an empty list")?;
         }
         if let Some(reason) = &self.stale {
             write!(f, ", stale: {reason}")?;

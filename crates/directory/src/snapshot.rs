@@ -22,6 +22,8 @@ pub(crate) struct Snapshot {
     pub(crate) routes: Arc<dyn Routes>,
     /// Why there is none, when the registry says so explicitly.
     pub(crate) forbidden: Option<Arc<str>>,
+    /// Whether there are some although the registry's last word is an empty list.
+    pub(crate) kept: bool,
     /// Whether the directory is closed.
     pub(crate) closed: bool,
 }
@@ -76,8 +78,14 @@ impl Published {
     pub(crate) fn close(&self) {
         // The last routes would hold the providers.
         let routes = Arc::new(NoRoutes);
-        let closed =
-            Snapshot { all: Arc::from([]), aside: Vec::new(), routes, forbidden: None, closed: true };
+        let closed = Snapshot {
+            all: Arc::from([]),
+            aside: Vec::new(),
+            routes,
+            forbidden: None,
+            kept: false,
+            closed: true,
+        };
         self.publish(closed, None, true);
     }
 }
@@ -87,7 +95,7 @@ impl Snapshot {
     pub(crate) fn bind(all: Arc<[SharedInvoker]>, chain: &dyn RouterChain, aside: &Aside) -> Self {
         if aside.is_empty() {
             let routes = chain.bind(&all);
-            return Self { all, aside: Vec::new(), routes, forbidden: None, closed: false };
+            return Self { all, aside: Vec::new(), routes, forbidden: None, kept: false, closed: false };
         }
         let (aside, valid): (Vec<_>, Vec<_>) = all.iter().cloned().partition(|one| aside.contains(one));
         let routes = if aside.is_empty() || valid.is_empty() {
@@ -95,7 +103,7 @@ impl Snapshot {
         } else {
             chain.bind(&Arc::from(valid))
         };
-        Self { all, aside, routes, forbidden: None, closed: false }
+        Self { all, aside, routes, forbidden: None, kept: false, closed: false }
     }
 
     /// Why the call goes where it goes: first what connectivity left out, then router by router.
@@ -131,6 +139,7 @@ impl Snapshot {
             valid: self.all.len() - self.aside.len(),
             forbidden: self.forbidden.is_some(),
             stale,
+            kept: self.kept,
             initialized,
             closed: self.closed,
             generation,

@@ -56,6 +56,12 @@ struct Applied {
     doubts_empty: bool,
 }
 
+impl Applied {
+    fn last_word_is_empty(&self) -> bool {
+        self.word.as_ref().is_some_and(|(urls, _)| urls.is_empty())
+    }
+}
+
 impl Writer {
     pub(crate) fn new(
         shared: Arc<Shared>,
@@ -254,6 +260,7 @@ impl Writer {
         self.aside.retain(&self.all);
         let mut snapshot = Snapshot::bind(Arc::clone(&self.all), &*self.chain, &self.aside);
         snapshot.forbidden.clone_from(&self.applied.forbidden);
+        snapshot.kept = !self.all.is_empty() && self.applied.last_word_is_empty();
         let initialized = self.applied.word.is_some();
         tracing::debug!(providers = snapshot.all.len(), aside = snapshot.aside.len(), "addresses published");
         self.shared.published.publish(snapshot, self.stale(), initialized);

@@ -8,10 +8,10 @@ use dubhe_core::migration::AddressComparator;
 ///
 /// No usable address on the new side: no. None on the old side: yes. Else whether new / old reaches the threshold.
 ///
-/// Unlike the reference it does not count all addresses in the list but those that calls can use ([`usable`]). A list that is known not to
-/// be current (kept by empty protection, incomplete, or during trouble with the registry) counts as empty beside one that is: calls
-/// better go by what is known, and no switch gives a current list up for it. When both are old, as while the registry is away, both
-/// count as they are.
+/// Unlike the reference it does not count all addresses in the list but those that calls can use ([`usable`]), and a list counts as empty
+/// beside one that is to be trusted more: calls better go by what is known, and no switch gives such a list up. A current list
+/// is trusted most; then one that is not known to be current (incomplete, or during trouble with the registry); least one that is only
+/// kept, against the registry's word that it is empty. Of two that are alike, as while the registry is away, both count as they are.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ThresholdComparator;
 
@@ -38,10 +38,31 @@ pub fn usable(status: &DirectoryStatus) -> usize {
     if status.closed || status.forbidden { 0 } else { status.valid }
 }
 
+/// How much a list is to be trusted, least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Trust {
+    /// The registry says otherwise.
+    Kept,
+    /// The registry may say otherwise by now.
+    Stale,
+    /// The registry says so.
+    Current,
+}
+
+impl Trust {
+    fn of(status: &DirectoryStatus) -> Self {
+        match status {
+            DirectoryStatus { kept: true, .. } => Self::Kept,
+            DirectoryStatus { stale: Some(_), .. } => Self::Stale,
+            _ => Self::Current,
+        }
+    }
+}
+
 /// The usable addresses of two sides as they compare with each other.
 fn counts(one: &DirectoryStatus, other: &DirectoryStatus) -> (usize, usize) {
     let count = |status: &DirectoryStatus, beside: &DirectoryStatus| {
-        if status.stale.is_some() && beside.stale.is_none() { 0 } else { usable(status) }
+        if Trust::of(status) < Trust::of(beside) { 0 } else { usable(status) }
     };
     (count(one, other), count(other, one))
 }
@@ -55,7 +76,11 @@ mod tests {
     }
 
     fn stale(valid: usize) -> DirectoryStatus {
-        DirectoryStatus { stale: Some("kept".into()), ..fresh(valid) }
+        DirectoryStatus { stale: Some("the connection is lost".into()), ..fresh(valid) }
+    }
+
+    fn kept(valid: usize) -> DirectoryStatus {
+        DirectoryStatus { kept: true, stale: Some("empty protection is on".into()), ..fresh(valid) }
     }
 
     fn check(new: DirectoryStatus, old: DirectoryStatus, threshold: f32, expected: bool) {
@@ -93,8 +118,28 @@ mod tests {
     // C10
     #[test]
     fn a_protected_list_does_not_count_beside_a_current_one() {
+        check(kept(3), fresh(1), 0.0, false);
+        check(fresh(1), kept(3), 1.0, true);
+        check(kept(3), fresh(0), 0.0, false);
+    }
+
+    // C10
+    #[test]
+    fn a_protected_list_does_not_count_beside_one_of_a_registry_that_is_away() {
+        check(kept(3), stale(1), 0.0, false);
+        check(stale(1), kept(3), 1.0, true);
+    }
+
+    #[test]
+    fn a_list_of_a_registry_that_is_away_does_not_count_beside_a_current_one() {
         check(stale(3), fresh(1), 0.0, false);
         check(fresh(1), stale(3), 1.0, true);
+    }
+
+    #[test]
+    fn of_two_protected_lists_both_count_as_they_are() {
+        check(kept(3), kept(3), 1.0, true);
+        check(kept(1), kept(3), 1.0, false);
     }
 
     #[test]

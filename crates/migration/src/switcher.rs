@@ -226,7 +226,8 @@ impl Switcher {
             // There is nothing to lose.
             return Readiness::Ready;
         };
-        if !self.suffices(new, old) {
+        // Comparing two lists that are only kept tells which one calls use, but not that the other one can go.
+        if new.status().kept || !self.suffices(new, old) {
             Readiness::NotEnough
         } else if !new.is_available() && old.is_available() {
             Readiness::NotConnected

@@ -13,7 +13,7 @@ use dubhe_core::invoker::Invoker;
 use dubhe_core::mapping::Applications;
 use dubhe_core::observation::Observation;
 use dubhe_migration::{Dice, Effective, MigrationStep, SideState, property};
-use support::{Application, Interface, Setup, addresses, call};
+use support::{Application, Interface, Setup, addresses, call, kept_against_an_empty_list};
 use tokio::sync::watch;
 
 // C10
@@ -32,7 +32,7 @@ async fn when_all_application_level_providers_go_the_next_call_goes_to_an_interf
 #[tokio::test(start_paused = true)]
 async fn a_list_kept_by_empty_protection_does_not_hold_calls_on_the_application_side() {
     let reference = Setup::new(1, 1, "").ready().await;
-    let kept = DirectoryStatus { stale: Some("kept: empty protection is on".into()), ..addresses(1) };
+    let kept = kept_against_an_empty_list(1);
     reference.factory.application.set_status(kept);
     reference.rest().await;
     assert_eq!(reference.state().preferred, Interface);
@@ -46,7 +46,7 @@ async fn a_list_kept_by_empty_protection_does_not_hold_calls_on_the_application_
 #[tokio::test(start_paused = true)]
 async fn a_switch_to_applications_waits_while_their_list_is_only_kept() {
     let setup = Setup::new(1, 1, "step: FORCE_INTERFACE");
-    let kept = DirectoryStatus { stale: Some("kept: empty protection is on".into()), ..addresses(1) };
+    let kept = kept_against_an_empty_list(1);
     setup.factory.application.set_status(kept);
     let reference = setup.ready().await;
     reference.rule("step: FORCE_APPLICATION");
@@ -55,6 +55,62 @@ async fn a_switch_to_applications_waits_while_their_list_is_only_kept() {
     assert!(state.blocked.unwrap().contains("empty protection"));
     reference.factory.application.set(1);
     reference.until_step("FORCE_APPLICATION").await;
+}
+
+// C10
+#[tokio::test(start_paused = true)]
+async fn a_kept_list_does_not_win_calls_back_when_the_registry_goes_away() {
+    let reference = Setup::new(1, 1, "").ready().await;
+    reference.factory.application.set_status(kept_against_an_empty_list(1));
+    reference.rest().await;
+    let lost = |status| DirectoryStatus { stale: Some("the connection is lost".into()), ..status };
+    reference.factory.application.set_status(lost(kept_against_an_empty_list(1)));
+    reference.factory.interface.set_status(lost(addresses(1)));
+    reference.rest().await;
+    assert_eq!(reference.state().preferred, Interface);
+    assert_eq!(reference.call().await.unwrap(), Interface);
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_the_registry_is_away_calls_stay_where_they_are() {
+    let reference = Setup::new(1, 1, "").ready().await;
+    for providers in [&reference.factory.application, &reference.factory.interface] {
+        let lost = DirectoryStatus { stale: Some("the connection is lost".into()), ..addresses(1) };
+        providers.set_status(lost);
+    }
+    reference.rest().await;
+    assert_eq!(reference.call().await.unwrap(), Application);
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_both_lists_are_only_kept_calls_stay_where_they_are() {
+    let reference = Setup::new(1, 3, "").ready().await;
+    reference.factory.application.set_status(kept_against_an_empty_list(3));
+    reference.factory.interface.set_status(kept_against_an_empty_list(1));
+    reference.rest().await;
+    assert_eq!(reference.call().await.unwrap(), Application);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_switch_waits_when_both_lists_are_only_kept() {
+    let setup = Setup::new(1, 1, "step: FORCE_INTERFACE");
+    setup.factory.application.set_status(kept_against_an_empty_list(1));
+    setup.factory.interface.set_status(kept_against_an_empty_list(1));
+    let reference = setup.ready().await;
+    reference.rule("step: FORCE_APPLICATION");
+    let state =
+        reference.until(|state| state.application == SideState::Present && state.blocked.is_some()).await;
+    assert!(state.blocked.unwrap().contains("kept against an empty list"));
+    reference.factory.application.set(1);
+    reference.until_step("FORCE_APPLICATION").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_use_a_kept_list_when_the_other_side_has_nothing() {
+    let reference = Setup::new(0, 1, "").ready().await;
+    reference.factory.application.set_status(kept_against_an_empty_list(1));
+    reference.rest().await;
+    assert_eq!(reference.call().await.unwrap(), Application);
 }
 
 // C31

@@ -193,8 +193,12 @@ async fn a_list_without_any_usable_address_keeps_the_old_one_and_says_so() {
     let directory = world.directory().await;
     world.list(&directory, &["bad?refuse=true", "rest://x:8080/demo.Greeter"]).await;
     assert_eq!(hosts(&*directory), ["a"]);
-    let stale = directory.status().borrow().stale.clone().unwrap();
-    assert!(stale.contains("none of the listed addresses can be used"), "{stale}");
+    let status = directory.status().borrow().clone();
+    assert!(
+        status.stale.as_deref().unwrap().contains("none of the listed addresses can be used"),
+        "{status}"
+    );
+    assert!(!status.kept, "there are some: {status}");
     assert_eq!(warnings.with("urls to invokers error").len(), 1);
     world.list(&directory, &["b"]).await;
     assert_eq!(hosts(&*directory), ["b"]);

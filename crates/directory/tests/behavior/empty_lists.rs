@@ -50,11 +50,30 @@ async fn with_empty_protection_the_old_list_stays_and_is_marked_stale() {
     assert_eq!(hosts(&*directory), ["a"]);
     let status = directory.status().borrow().clone();
     assert!(status.stale.as_deref().unwrap().contains("empty protection is on"), "{status}");
-    assert!(!status.forbidden);
+    assert!(status.kept && !status.forbidden);
+    assert!(status.to_string().contains("kept against an empty list"), "{status}");
 
     world.list(&directory, &["b"]).await;
     assert_eq!(hosts(&*directory), ["b"]);
-    assert_eq!(directory.status().borrow().stale, None);
+    let status = directory.status().borrow().clone();
+    assert_eq!((status.stale, status.kept), (None, false));
+}
+
+// C10
+#[tokio::test]
+async fn a_list_kept_by_empty_protection_is_still_marked_when_the_registry_goes_away() {
+    let world = World::of(&["a"]).with_consumer("enable-empty-protection", "true");
+    let directory = world.directory().await;
+    world.list(&directory, &[]).await;
+    for trouble in [Some("connection lost"), None] {
+        world.change(&directory, |view| view.trouble = trouble.map(Into::into)).await;
+        assert!(directory.status().borrow().kept);
+    }
+    // Nor does a rule make it more than that.
+    let rule = "override://0.0.0.0/demo.Greeter?category=configurators&dynamic=false&timeout=500";
+    world.change(&directory, |view| view.configurators = known(&[rule])).await;
+    assert_eq!(hosts(&*directory), ["a"]);
+    assert!(directory.status().borrow().kept);
 }
 
 #[tokio::test]
@@ -76,7 +95,7 @@ async fn with_empty_protection_and_nothing_listed_before_the_list_is_empty_and_s
     let directory = world.directory().await;
     assert!(hosts(&*directory).is_empty());
     let status = directory.status().borrow().clone();
-    assert!(status.initialized);
+    assert!(status.initialized && !status.kept);
     assert!(status.stale.as_deref().unwrap().contains("no provider is registered"), "{status}");
 }
 
@@ -113,7 +132,8 @@ async fn trouble_with_the_registry_keeps_the_list_and_says_so() {
     let directory = world.directory().await;
     world.change(&directory, |view| view.trouble = Some("connection lost".into())).await;
     assert_eq!(hosts(&*directory), ["a", "b"]);
-    assert_eq!(directory.status().borrow().stale.as_deref(), Some("connection lost"));
+    let status = directory.status().borrow().clone();
+    assert_eq!((status.stale.as_deref(), status.kept), (Some("connection lost"), false));
     assert!(directory.is_available());
 
     // Back, and b was replaced meanwhile.
@@ -148,7 +168,8 @@ async fn addresses_from_the_cache_file_are_used_and_marked_until_the_registry_co
     world.board.edit(|view| view.from_cache = true);
     let directory = world.directory().await;
     assert_eq!(hosts(&*directory), ["a"]);
-    assert!(directory.status().borrow().stale.as_deref().unwrap().contains("cache file"));
+    let status = directory.status().borrow().clone();
+    assert!(status.stale.as_deref().unwrap().contains("cache file") && !status.kept, "{status}");
     let before = directory.invokers();
     world.change(&directory, |view| view.from_cache = false).await;
     assert_eq!(directory.status().borrow().stale, None);
@@ -171,11 +192,12 @@ async fn an_empty_list_right_after_trouble_waits_for_the_providers_to_return() {
     lose_the_registry_and_find_it_empty(&world, &directory).await;
     assert_eq!(hosts(&*directory), ["a"]);
     let status = directory.status().borrow().clone();
-    assert!(!status.forbidden);
+    assert!(status.kept && !status.forbidden);
     assert!(status.stale.as_deref().unwrap().contains("kept for 10 s"), "{status}");
     // They return in time: nothing was lost.
     world.board.edit(|view| view.providers = known(&["a"]));
     until(&*directory, |status| status.stale.is_none()).await;
+    assert!(!directory.status().borrow().kept);
     tokio::time::sleep(std::time::Duration::from_secs(60)).await;
     assert_eq!(hosts(&*directory), ["a"]);
 }
@@ -187,6 +209,7 @@ async fn an_empty_list_after_trouble_is_believed_when_nobody_returns() {
     let started = tokio::time::Instant::now();
     lose_the_registry_and_find_it_empty(&world, &directory).await;
     until(&*directory, |status| status.forbidden).await;
+    assert!(!directory.status().borrow().kept);
     assert_eq!(started.elapsed().as_secs(), 10);
     assert!(refusal(&directory).contains("also some time after the registry's return"));
 }
@@ -219,6 +242,7 @@ async fn an_empty_list_in_trouble_is_not_believed_before_some_time_after_it() {
     until(&*directory, |status| status.stale.as_deref() == Some("routers are not read yet")).await;
     tokio::time::sleep(std::time::Duration::from_secs(3_600)).await;
     assert_eq!(hosts(&*directory), ["a"]);
+    assert!(directory.status().borrow().kept);
     let over = tokio::time::Instant::now();
     world.board.edit(|view| view.trouble = None);
     until(&*directory, |status| status.forbidden).await;

@@ -75,6 +75,10 @@ pub(crate) fn addresses(count: usize) -> DirectoryStatus {
     }
 }
 
+pub(crate) fn kept_against_an_empty_list(count: usize) -> DirectoryStatus {
+    DirectoryStatus { kept: true, stale: Some("empty protection is on".into()), ..addresses(count) }
+}
+
 impl Providers {
     pub(crate) fn set(&self, count: usize) {
         self.set_status(addresses(count));
