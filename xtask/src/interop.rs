@@ -13,6 +13,7 @@
 //! | `Provider` | `provider --registry URL --port N --name NAME [--host IP]` | `READY provider NAME PID PORT`, at the end `STOPPED` |
 //! | `Consumer` | `consumer --registry URL` | `READY consumer VERSION PID`, then `{"case":"typed/string","ok":true,"detail":""}` for each case; exit status 0 if all held, 1 if not, 2 if it could not start |
 //! | `LoadConsumer` | `load --registry URL [--rate N] [--retries N] [--timeout MS]` | `READY load VERSION PID`, each second `{"second":3,"ok":50,"failed":0,"by":{"A#12":50},"errors":{}}`, at the end one with `"done":true` |
+//! | `Finder` | `find --registry URL --groups A,B [--migration STEP]` | `READY find VERSION PID`, then `{"ok":true,"detail":"A#12"}` for each command |
 //! | `Rules` | none: rules are put by the Java client | `READY rules VERSION PID`, `DONE ...` or `FAILED ...` for each command |
 //!
 //! - `URL` is `zookeeper://192.0.2.10:2181`.
@@ -21,17 +22,29 @@
 //!   end of standard input.
 //! - `consumer` uses retries 0, and time-outs of 3 s and, for `sleep`, 500 ms. Its case names are those of the Java consumer.
 //! - `load` calls `EchoService.who` until standard input ends or SIGTERM comes.
+//! - `find` has a client of both services for each group, and calls when a command comes from standard input.
 //! - Standard output carries these lines and nothing else; logs go to standard error.
+//!
+//! # The parts
+//! - `cases` ([`scenario`]): what the wire carries, and two providers under load, all at interface level; and a Dubbo 2.7 consumer
+//!   with a provider that registers both ways.
+//! - `discovery` ([`discovery`], [`migration`]): who is found by which model, for every register mode and metadata type; and a
+//!   consumer that is moved between the models under load. Without 2.7, which knows no instances.
 //!
 //! # What makes a run good
 //! Every case of every peer holds. A case that could not run, or that one peer of a direction ran and another did not,
 //! is a failure.
 
 mod build;
+mod discovery;
+mod finder;
+mod load;
+mod migration;
 mod network;
 mod peer;
 mod program;
 mod report;
+mod rules;
 mod scenario;
 
 use std::fs;
@@ -54,9 +67,22 @@ pub(crate) struct Options {
     #[arg(long = "direction", value_enum)]
     directions: Vec<Direction>,
 
+    /// What is tried; may be given several times. All by default.
+    #[arg(long = "part", value_enum)]
+    parts: Vec<Part>,
+
     /// The second half of a run, inside its namespace.
     #[arg(long, hide = true)]
     inside: bool,
+}
+
+/// What is tried between two peers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Part {
+    /// The wire, and providers that come and go, at interface level.
+    Cases,
+    /// Both models of discovery, and the way from one to the other.
+    Discovery,
 }
 
 /// Who calls whom.
@@ -120,6 +146,10 @@ impl Options {
         }
     }
 
+    fn has(&self, part: Part) -> bool {
+        self.parts.is_empty() || self.parts.contains(&part)
+    }
+
     /// The command line of the second half.
     fn arguments(&self) -> Vec<String> {
         let mut words = vec!["interop".to_owned(), "--inside".to_owned()];
@@ -128,6 +158,9 @@ impl Options {
         }
         for direction in &self.directions {
             words.extend(["--direction".to_owned(), direction.name().to_owned()]);
+        }
+        for part in self.parts.iter().filter_map(ValueEnum::to_possible_value) {
+            words.extend(["--part".to_owned(), part.get_name().to_owned()]);
         }
         words
     }
@@ -139,14 +172,17 @@ fn run_inside(options: &Options) -> Result<()> {
     let mut report = Report::default();
     for direction in options.directions() {
         for version in options.versions() {
-            println!("interop: {} {}", direction.name(), version.number());
-            let (consumer, provider) = direction.sides(version);
-            scenario::run(&consumer, &provider, version, &mut |case, outcome| {
-                report.add(version.number(), direction.name(), "interface", case, outcome);
-            });
+            if options.has(Part::Cases) {
+                println!("interop: {} {}", direction.name(), version.number());
+                cases(direction, version, &mut report);
+            }
+            if options.has(Part::Discovery) && version.has_instances() {
+                println!("interop: {} {}, both models of discovery", direction.name(), version.number());
+                models(direction, version, &mut report);
+            }
         }
     }
-    if options.directions().contains(&Direction::RustToJava) {
+    if options.has(Part::Cases) && options.directions().contains(&Direction::RustToJava) {
         println!("interop: the examples");
         let outcome = scenario::examples().map_err(|error| format!("{error:#}"));
         report.add("dubhe", "rust-to-rust", "interface", "examples", outcome);
@@ -164,6 +200,30 @@ fn run_inside(options: &Options) -> Result<()> {
                 folder().join("logs").display()
             )
         }
+    }
+}
+
+fn cases(direction: Direction, version: Version, report: &mut Report) {
+    let (consumer, provider) = direction.sides(version);
+    scenario::run(&consumer, &provider, version, &mut |case, outcome| {
+        report.add(version.number(), direction.name(), "interface", case, outcome);
+    });
+    if direction == Direction::JavaToRust && !version.has_instances() {
+        scenario::run_mixed(&consumer, &provider, version, &mut |case, outcome| {
+            report.add(version.number(), direction.name(), "all", case, outcome);
+        });
+    }
+}
+
+fn models(direction: Direction, version: Version, report: &mut Report) {
+    let (consumer, provider) = direction.sides(version);
+    discovery::run(consumer, provider, version, &mut |mode, case, outcome| {
+        report.add(version.number(), direction.name(), mode, case, outcome);
+    });
+    if direction == Direction::RustToJava {
+        migration::run(version, &mut |case, outcome| {
+            report.add(version.number(), direction.name(), "all", case, outcome);
+        });
     }
 }
 

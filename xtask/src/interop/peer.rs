@@ -29,6 +29,11 @@ impl Version {
         }
     }
 
+    /// Whether it knows application-level discovery as it is today.
+    pub(super) fn has_instances(self) -> bool {
+        self != Self::V27
+    }
+
     /// The Maven profile of `interop/java`.
     pub(super) fn profile(self) -> &'static str {
         match self {
@@ -45,6 +50,8 @@ pub(super) enum Role {
     Provider,
     Consumer,
     Load,
+    /// A consumer that calls when told to.
+    Find,
     /// Java only.
     Rules,
 }
@@ -68,6 +75,7 @@ impl Peer {
                     Role::Provider => "provider",
                     Role::Consumer => "consumer",
                     Role::Load => "load",
+                    Role::Find => "find",
                     Role::Rules => "rules",
                 });
                 command
@@ -86,6 +94,7 @@ impl Peer {
                         Role::Provider => "dev.dubhe.interop.Provider",
                         Role::Consumer => "dev.dubhe.interop.Consumer",
                         Role::Load => "dev.dubhe.interop.LoadConsumer",
+                        Role::Find => "dev.dubhe.interop.Finder",
                         Role::Rules => "dev.dubhe.interop.Rules",
                     });
                 command

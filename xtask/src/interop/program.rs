@@ -106,11 +106,17 @@ impl Program {
         Ok(input.flush()?)
     }
 
-    /// Asks the program to end (SIGTERM) and waits until it has.
-    pub(super) fn stop(mut self) -> Result<ExitStatus> {
+    /// Asks the program to end (SIGTERM).
+    pub(super) fn terminate(&self) -> Result<()> {
         if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
             kill_process(pid, Signal::TERM).with_context(|| format!("{}: SIGTERM", self.name))?;
         }
+        Ok(())
+    }
+
+    /// Asks the program to end (SIGTERM) and waits until it has.
+    pub(super) fn stop(mut self) -> Result<ExitStatus> {
+        self.terminate()?;
         self.wait(END)
     }
 

@@ -1,17 +1,18 @@
 //! What happens between one consumer and one provider: all cases, then a day in the life of two providers under load.
 
-use std::collections::BTreeMap;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
 use super::build;
+use super::load::{CHANGE, Load};
 use super::network::{FIRST, SECOND};
 use super::peer::{Peer, Role, Version};
 use super::program::Program;
 use super::report::Outcome;
+use super::rules::Rules;
 
 /// Where ZooKeeper listens.
 const REGISTRY_PORT: u16 = 2181;
@@ -19,16 +20,8 @@ const REGISTRY_PORT: u16 = 2181;
 /// Longest silence of a consumer between two cases: the slowest case sleeps and retries for some seconds.
 const CASE: Duration = Duration::from_secs(60);
 
-/// How long a change of providers or rules may take to show in the calls. Java 3.3 looks after a lost connection once a
-/// minute.
-const CHANGE: Duration = Duration::from_secs(90);
-
-/// Time-out of the calls under load, in milliseconds: a machine that starts a Java process beside them may stall for
-/// some seconds, which is no fault of the peers.
-const LOAD_TIMEOUT: &str = "10000";
-
 /// The interface that load calls and rules name.
-const SERVICE: &str = "dev.dubhe.interop.api.EchoService";
+pub(super) const SERVICE: &str = "dev.dubhe.interop.api.EchoService";
 
 /// The cases of the second part, in order: each needs those before it.
 const CHANGES: [&str; 7] = [
@@ -63,6 +56,18 @@ pub(super) fn run(consumer: &Peer, provider: &Peer, version: Version, tell: &mut
             tell(case, Err(format!("did not run: {} failed", CHANGES[done])));
         }
     }
+}
+
+/// A consumer that knows interface-level discovery only, and a provider that registers both ways: it must not notice.
+pub(super) fn run_mixed(
+    consumer: &Peer,
+    provider: &Peer,
+    version: Version,
+    tell: &mut dyn FnMut(&str, Outcome),
+) {
+    let stage = Stage { consumer: *consumer, provider: *provider, version };
+    let outcome = stage.mixed(tell).map(|()| String::new()).map_err(|error| format!("{error:#}"));
+    tell("cases/complete", outcome);
 }
 
 /// The programs of the README, as a newcomer runs them: the example provider, then the example consumer.
@@ -102,6 +107,17 @@ impl Stage {
         let direct =
             ["--url", &url, "--services", "greet", "--kinds", "typed", "--only", "typed/wrong-group"];
         self.consume("direct-consumer", &direct, tell)
+    }
+
+    /// The typed cases, with a provider of register mode `all`.
+    fn mixed(&self, tell: &mut dyn FnMut(&str, Outcome)) -> Result<()> {
+        let (_zookeeper, registry) = self.zookeeper("mixed")?;
+        let log = self.name("mixed-provider");
+        let mut command = self.provider.command(Role::Provider, &log)?;
+        command.args(["--registry", &registry, "--host", FIRST, "--port", "20880", "--register-mode", "all"]);
+        let provider = Program::start(&mut command, &log)?;
+        provider.ready()?;
+        self.consume("mixed-consumer", &["--registry", &registry, "--kinds", "typed"], tell)
     }
 
     /// Runs a consumer to its end and tells its cases.
@@ -160,13 +176,13 @@ impl Stage {
         let (second, pid) = self.provide(&registry, "A", FIRST, 20_880, "load-provider-a2")?;
         held(strict.without_failure("the returned A is called", &|second| second.by(&format!("A#{pid}")))?);
 
-        let mut rules = self.rules(&registry)?;
+        let mut rules = Rules::start(self.version, &self.name("load-rules"), &registry)?;
         let kind = rule_kind(self.consumer);
         let rule = format!("--interface\t{SERVICE}\t--rule\t=> host = {SECOND}");
-        order(&mut rules, &format!("put-{kind}\t{rule}"))?;
+        rules.order(&format!("put-{kind}\t{rule}"))?;
         held(strict.without_failure("only B is called", &|second| !second.by("A") && second.by("B"))?);
 
-        order(&mut rules, &format!("remove-{kind}\t{rule}"))?;
+        rules.order(&format!("remove-{kind}\t{rule}"))?;
         held(strict.without_failure("A is called again", &|second| second.by("A") && second.by("B"))?);
 
         retrying.forget();
@@ -205,24 +221,7 @@ impl Stage {
     }
 
     fn load_with(&self, name: &str, options: &[&str]) -> Result<Load> {
-        let name = self.name(name);
-        let mut command = self.consumer.command(Role::Load, &name)?;
-        command.args(options).args(["--rate", "50", "--timeout", LOAD_TIMEOUT]);
-        if let Peer::Java(_) = self.consumer {
-            // Java 2.7 and 3.1 look after a lost connection once per heartbeat interval, by default each minute.
-            command.args(["--param", "heartbeat=3000"]);
-        }
-        let program = Program::start(&mut command, &name)?;
-        program.ready()?;
-        Ok(Load { program })
-    }
-
-    fn rules(&self, registry: &str) -> Result<Program> {
-        let name = self.name("load-rules");
-        let mut command = Peer::Java(self.version).command(Role::Rules, &name)?;
-        let rules = Program::start(command.args(["serve", "--registry", registry]), &name)?;
-        rules.ready()?;
-        Ok(rules)
+        Load::start(self.consumer, &self.name(name), options)
     }
 
     fn name(&self, what: &str) -> String {
@@ -231,7 +230,7 @@ impl Stage {
 }
 
 /// Starts a ZooKeeper; returns it with its registry address.
-fn zookeeper(log: &str) -> Result<(Program, String)> {
+pub(super) fn zookeeper(log: &str) -> Result<(Program, String)> {
     let address = format!("{FIRST}:{REGISTRY_PORT}");
     let mut command = Command::new(build::program("dubhe-zookeeper"));
     let zookeeper = Program::start(command.arg(&address), log)?;
@@ -248,16 +247,6 @@ fn rule_kind(consumer: Peer) -> &'static str {
     }
 }
 
-/// Gives the rule client a command and waits until it is done.
-fn order(rules: &mut Program, command: &str) -> Result<()> {
-    rules.say(command)?;
-    let answer = rules.line_with(CHANGE, |line| line.starts_with("DONE ") || line.starts_with("FAILED "))?;
-    if answer.starts_with("FAILED ") {
-        bail!("the rule client says: {answer}");
-    }
-    Ok(())
-}
-
 /// A line of a consumer.
 #[derive(Debug, Deserialize)]
 struct Case {
@@ -267,87 +256,9 @@ struct Case {
     detail: String,
 }
 
-/// A consumer that calls at a steady rate.
-struct Load {
-    program: Program,
-}
-
-impl Load {
-    /// Waits until two seconds in a row are as wished. Failed calls do not matter.
-    fn until(&mut self, wish: &str, as_wished: &dyn Fn(&Second) -> bool) -> Result<String> {
-        self.watch(wish, as_wished).map(|(remark, _)| remark)
-    }
-
-    /// As [`Self::until`], and no call may fail from the last look to then.
-    fn without_failure(&mut self, wish: &str, as_wished: &dyn Fn(&Second) -> bool) -> Result<String> {
-        let (remark, failures) = self.watch(wish, as_wished)?;
-        if !failures.is_empty() {
-            bail!("calls failed: {failures:?}");
-        }
-        Ok(remark)
-    }
-
-    fn watch(
-        &mut self,
-        wish: &str,
-        as_wished: &dyn Fn(&Second) -> bool,
-    ) -> Result<(String, BTreeMap<String, u64>)> {
-        let start = Instant::now();
-        let mut failures = BTreeMap::new();
-        let (mut seconds, mut in_a_row) = (0, 0);
-        let mut last = String::new();
-        while start.elapsed() < CHANGE {
-            last = self.program.line_with(CHANGE, |line| line.contains("\"second\""))?;
-            let second: Second =
-                serde_json::from_str(&last).with_context(|| format!("not a second: {last}"))?;
-            seconds += 1;
-            in_a_row = if as_wished(&second) { in_a_row + 1 } else { 0 };
-            if second.failed > 0 && second.errors.is_empty() {
-                *failures.entry("unknown".to_owned()).or_default() += second.failed;
-            }
-            for (error, count) in second.errors {
-                *failures.entry(error).or_default() += count;
-            }
-            if in_a_row == 2 {
-                return Ok((format!("{wish} after {} s", seconds - in_a_row), failures));
-            }
-        }
-        bail!("within {CHANGE:?} it did not come to this: {wish}; last: {last}; failures: {failures:?}")
-    }
-
-    /// Passes over what has come until now.
-    fn forget(&mut self) {
-        while self.program.pending().is_some() {}
-    }
-}
-
-/// What a load consumer did in one second.
-#[derive(Debug, Default, Deserialize)]
-struct Second {
-    failed: u64,
-    by: BTreeMap<String, u64>,
-    errors: BTreeMap<String, u64>,
-}
-
-impl Second {
-    /// Whether a provider of this name, or name and process number, answered calls.
-    fn by(&self, provider: &str) -> bool {
-        self.by.keys().any(|name| name == provider || name.split('#').next() == Some(provider))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn providers_are_known_by_name_and_by_process() {
-        let line = r#"{"second":3,"ok":50,"failed":1,"by":{"A#12":49,"B#7":1},"errors":{"x":1}}"#;
-        let second: Second = serde_json::from_str(line).unwrap();
-        assert!(second.by("A") && second.by("B") && second.by("A#12"));
-        assert!(!second.by("A#1") && !second.by("C"));
-        assert_eq!(second.failed, 1);
-    }
 
     #[test]
     fn a_case_may_come_without_detail() {

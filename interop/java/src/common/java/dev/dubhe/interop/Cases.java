@@ -106,7 +106,7 @@ final class Cases {
         return value.getClass().getName() + " " + (text.length() > 150 ? text.substring(0, 150) + "..." : text);
     }
 
-    private static String cut(String text) {
+    static String cut(String text) {
         return text.length() > DETAIL ? text.substring(0, DETAIL) + "..." : text;
     }
 }

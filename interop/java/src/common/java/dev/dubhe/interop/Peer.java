@@ -38,21 +38,28 @@ final class Peer {
 
     /** From now on SIGTERM, SIGINT and (unless {@code --stdin ignore}) the end of stdin ask the program to stop. */
     static void listenForEnd(Args args) {
+        listenForEnd(args, () -> { });
+    }
+
+    /** The same; a line from stdin runs {@code order}. */
+    static void listenForEnd(Args args, Runnable order) {
         for (String name : new String[] {"TERM", "INT"}) {
             sun.misc.Signal.handle(new sun.misc.Signal(name), signal -> END.countDown());
         }
         if ("ignore".equals(args.get("stdin", "watch"))) {
             return;
         }
-        Thread watcher = new Thread(Peer::drainStdin, "stdin");
+        Thread watcher = new Thread(() -> drainStdin(order), "stdin");
         watcher.setDaemon(true);
         watcher.start();
     }
 
-    private static void drainStdin() {
+    private static void drainStdin(Runnable order) {
         try {
-            while (System.in.read() >= 0) {
-                // what comes does not matter, only that it ends
+            for (int next = System.in.read(); next >= 0; next = System.in.read()) {
+                if (next == '\n') {
+                    order.run();
+                }
             }
         } catch (IOException closed) {
             // the same as its end

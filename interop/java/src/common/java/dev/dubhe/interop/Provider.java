@@ -12,7 +12,8 @@ import dev.dubhe.interop.api.GreetService;
 
 /**
  * A provider of both services. Prints {@code READY provider NAME PID PORT}, then serves until SIGTERM or the end of
- * stdin, stops gracefully and prints {@code STOPPED}.
+ * stdin, stops gracefully and prints {@code STOPPED}. With {@code --later greet} it exports the second service only when a
+ * line comes from stdin, and prints {@code EXPORTED greet}.
  */
 public final class Provider {
     private Provider() {}
@@ -20,7 +21,10 @@ public final class Provider {
     public static void main(String[] raw) throws Exception {
         Args args = new Args(raw);
         String name = args.get("name", "java");
+        boolean later = "greet".equals(args.get("later", null));
         System.setProperty("dubbo.service.shutdown.wait", args.get("shutdown-wait", "3000"));
+        // How soon a service that is exported later shows in the application's instance; 3.1 waits half a minute by default.
+        System.setProperty("dubbo.application.metadata.publish.delay", "1000");
 
         ProtocolConfig protocol = new ProtocolConfig("dubbo", args.number("port", 20880));
         if (args.get("host", null) != null) {
@@ -41,20 +45,28 @@ public final class Provider {
         greet.setRef(service);
         configure(greet, args, args.get("greet-group", "g1"), args.get("greet-version", "1.0.0"));
 
-        Peer.listenForEnd(args);
-        DubboBootstrap bootstrap = DubboBootstrap.getInstance()
-                .application(application)
+        DubboBootstrap bootstrap = DubboBootstrap.getInstance();
+        Peer.listenForEnd(args, later ? () -> exportLater(bootstrap, greet) : () -> { });
+        bootstrap.application(application)
                 .registry(Peer.registry(args))
                 .protocol(protocol)
-                .service(echo)
-                .service(greet)
-                .start();
+                .service(echo);
+        if (!later) {
+            bootstrap.service(greet);
+        }
+        bootstrap.start();
         Out.line("READY provider " + name + " " + Peer.pid() + " " + protocol.getPort());
 
         Peer.awaitEnd();
         bootstrap.stop();
         Out.line("STOPPED");
         System.exit(0);
+    }
+
+    private static void exportLater(DubboBootstrap bootstrap, ServiceConfig<?> service) {
+        bootstrap.service(service);
+        service.export();
+        Out.line("EXPORTED greet");
     }
 
     private static void configure(ServiceConfig<?> service, Args args, String group, String version) {

@@ -78,12 +78,45 @@ final class References {
         return configured(reference, "nobody", "1.0.0").get();
     }
 
+    /** A client of the group whose settings are the provider's. */
+    EchoService plainEcho(String group) {
+        ReferenceConfig<EchoService> reference = new ReferenceConfig<>();
+        reference.setId("echo-" + group);
+        reference.setInterface(EchoService.class);
+        return plain(reference, group, args.get("version", null)).get();
+    }
+
+    /** A client of the group whose settings are the provider's. */
+    GreetService plainGreet(String group) {
+        ReferenceConfig<GreetService> reference = new ReferenceConfig<>();
+        reference.setId("greet-" + group);
+        reference.setInterface(GreetService.class);
+        return plain(reference, group, args.get("greet-version", "1.0.0")).get();
+    }
+
     private <T> ReferenceConfig<T> echoNamed(ReferenceConfig<T> reference) {
         return configured(reference, args.get("group", null), args.get("version", null));
     }
 
     private <T> ReferenceConfig<T> greetNamed(ReferenceConfig<T> reference) {
         return configured(reference, args.get("greet-group", "g1"), args.get("greet-version", "1.0.0"));
+    }
+
+    private <T> ReferenceConfig<T> plain(ReferenceConfig<T> reference, String group, String version) {
+        reference.setGroup(group);
+        reference.setVersion(version);
+        reference.setRetries(0);
+        reference.setCheck(false);
+        reference.setParameters(parameters());
+        return reference;
+    }
+
+    private Map<String, String> parameters() {
+        Map<String, String> parameters = new HashMap<>(args.pairs("param"));
+        if (args.get("migration", null) != null) {
+            parameters.put("migration.step", args.need("migration"));
+        }
+        return parameters;
     }
 
     private <T> ReferenceConfig<T> configured(ReferenceConfig<T> reference, String group, String version) {
@@ -95,10 +128,7 @@ final class References {
         reference.setLoadbalance(args.get("loadbalance", null));
         reference.setCluster(args.get("cluster", null));
         reference.setUrl(args.get("url", null));
-        Map<String, String> parameters = new HashMap<>(args.pairs("param"));
-        if (args.get("migration", null) != null) {
-            parameters.put("migration.step", args.need("migration"));
-        }
+        Map<String, String> parameters = parameters();
         if (reference.getParameters() != null) {
             parameters.putAll(reference.getParameters());
         }

@@ -15,25 +15,28 @@ import org.apache.dubbo.registry.Registry;
 import org.apache.dubbo.registry.RegistryFactory;
 
 /**
- * Puts and removes rules, through Dubbo's own registry and config-centre clients. One command from the arguments, or
+ * Puts and removes rules, through Dubbo's own registry and config-centre clients, and shows the registry's tree. One command from the arguments, or
  * with {@code serve} any number of them from stdin, a line each, words separated by tabs. Prints
  * {@code READY rules} and, for each command, {@code DONE COMMAND} or {@code FAILED COMMAND WHY}.
  */
 public final class Rules {
     private final Registry registry;
     private final DynamicConfiguration configuration;
+    private final String address;
+    private Tree tree;
 
     private Rules(Args args) {
+        this.address = args.need("registry");
         DubboBootstrap.getInstance().application(Peer.application(args, "demo-rules"));
-        URL address = URL.valueOf(args.need("registry"))
+        URL url = URL.valueOf(address)
                 .addParameter("application", "demo-rules")
                 .addParameter("timeout", 10_000);
         registry = ExtensionLoader.getExtensionLoader(RegistryFactory.class)
-                .getExtension(address.getProtocol())
-                .getRegistry(address.setPath("org.apache.dubbo.registry.RegistryService"));
+                .getExtension(url.getProtocol())
+                .getRegistry(url.setPath("org.apache.dubbo.registry.RegistryService"));
         configuration = ExtensionLoader.getExtensionLoader(DynamicConfigurationFactory.class)
-                .getExtension(address.getProtocol())
-                .getDynamicConfiguration(address);
+                .getExtension(url.getProtocol())
+                .getDynamicConfiguration(url);
     }
 
     public static void main(String[] raw) throws Exception {
@@ -88,11 +91,20 @@ public final class Rules {
             case "remove":
                 remove(args.need("key"), configGroup(args));
                 return " " + args.need("key");
+            case "tree":
+                return " " + Out.json(tree().below(args.words.subList(1, args.words.size())));
             case "get":
                 return " " + Out.json(configuration.getConfig(args.need("key"), configGroup(args)));
             default:
                 throw new IllegalArgumentException("no such command");
         }
+    }
+
+    private Tree tree() throws Exception {
+        if (tree == null) {
+            tree = new Tree(address);
+        }
+        return tree;
     }
 
     /** The rule as the 2.6 admin writes it: a persistent node below the service's {@code routers}. */
