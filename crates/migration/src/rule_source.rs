@@ -118,9 +118,9 @@ impl Follower {
                     _ => texts = None,
                 },
                 () = until(due), if local.is_some() => {
-                    if let Some(local) = local.take()
-                        && self.sender.borrow().origin == RuleOrigin::Nowhere
-                    {
+                    // A text of the config centre that cannot be read is one as well: somebody has to mend it.
+                    let is_alone = !matches!(self.seen, Some(Some(_)));
+                    if let Some(local) = local.take().filter(|_| is_alone) {
                         self.apply(&local.text, RuleOrigin::Local);
                     }
                 }
@@ -137,9 +137,16 @@ impl Follower {
         }
         match &text {
             Some(text) => self.apply(text, RuleOrigin::ConfigCenter),
-            // A local rule that is in force is not the config centre's to remove.
-            None if self.sender.borrow().origin == RuleOrigin::Local => {}
-            None => self.publish(RuleInForce::default()),
+            None => {
+                let before = RuleInForce::clone(&self.sender.borrow());
+                // A local rule that is in force is not the config centre's to remove.
+                let stays = before.origin == RuleOrigin::Local;
+                self.publish(if stays {
+                    RuleInForce { refused: None, ..before }
+                } else {
+                    RuleInForce::default()
+                });
+            }
         }
         self.seen = Some(text);
     }
@@ -276,6 +283,34 @@ mod tests {
         let rules = source.rules();
         tokio::time::sleep(2 * DEFAULT_LOCAL_DELAY).await;
         assert_eq!(rules.borrow().origin, RuleOrigin::ConfigCenter);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_malformed_text_of_the_config_centre_is_not_replaced_by_a_local_rule_but_its_absence_is() {
+        let local = || Some(LocalRule::new("step: FORCE_INTERFACE"));
+        let (malformed, texts) = center();
+        write(&malformed, Some("step: ["));
+        let source = RuleSource::follow("shop", texts, local());
+        tokio::time::sleep(2 * DEFAULT_LOCAL_DELAY).await;
+        let rules = source.rules();
+        assert_eq!((rules.borrow().origin, rules.borrow().rule.step), (RuleOrigin::Nowhere, None));
+        assert!(rules.borrow().refused.is_some());
+
+        let (center, texts) = center();
+        write(&center, Some("step: ["));
+        let source = RuleSource::follow("shop", texts, local());
+        let mut rules = source.rules();
+        assert!(next(&mut rules).await.refused.is_some());
+        write(&center, None);
+        assert_eq!(*next(&mut rules).await, RuleInForce::default());
+        assert_eq!(next(&mut rules).await.origin, RuleOrigin::Local);
+        // A text that is refused leaves it in force, and is forgotten when it is removed.
+        write(&center, Some("step: ["));
+        let refused = next(&mut rules).await;
+        assert!(refused.refused.is_some() && refused.origin == RuleOrigin::Local);
+        write(&center, None);
+        let rule = next(&mut rules).await;
+        assert_eq!((rule.rule.step, &rule.refused), (Some(MigrationStep::ForceInterface), &None));
     }
 
     #[tokio::test(start_paused = true)]
