@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use parking_lot::Mutex;
+
 /// Largest file that is read, bytes. Origin: ours.
 const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
 /// When a cache is saved for the first time. Origin: `AbstractCacheManager`.
@@ -19,8 +21,8 @@ pub(crate) const FIRST_SAVE: Duration = Duration::from_secs(10 * 60);
 #[derive(Debug)]
 pub struct CacheFile {
     path: Arc<Path>,
-    /// Locked as long as it is open.
-    _lock: File,
+    /// The lock file, locked as long as it is open, which is until the last write is over. One write at a time.
+    lock: Arc<Mutex<File>>,
 }
 
 impl CacheFile {
@@ -39,7 +41,7 @@ impl CacheFile {
         };
         let path = folder.join(format!("{}.dubbo.cache", escape(name)));
         match lock(&folder, &path) {
-            Ok(lock) => Some(Self { path: path.into(), _lock: lock }),
+            Ok(lock) => Some(Self { path: path.into(), lock: Arc::new(Mutex::new(lock)) }),
             Err(TryLockError::WouldBlock) => {
                 tracing::info!(file = %path.display(), "cache file is used by another process: going on without");
                 None
@@ -64,8 +66,12 @@ impl CacheFile {
 
     /// Replaces the entries.
     pub(crate) async fn write(&self, entries: Vec<(String, String)>) {
-        let path = Arc::clone(&self.path);
-        let written = tokio::task::spawn_blocking(move || write(&path, &entries)).await;
+        let (path, lock) = (Arc::clone(&self.path), Arc::clone(&self.lock));
+        let written = tokio::task::spawn_blocking(move || {
+            let _held = lock.lock();
+            write(&path, &entries)
+        })
+        .await;
         if let Err(error) = written.unwrap_or_else(|stopped| Err(io::Error::other(stopped))) {
             tracing::warn!(file = %self.path.display(), %error, "cache file cannot be written");
         }
@@ -200,6 +206,28 @@ mod tests {
         assert_eq!(file.read().await, [entry("r1", r#"{"a":"x=y&z=1"}"#), entry("r2", "")]);
         std::fs::write(file.path(), b"#Dubbo cache\r\n#x\nr1=1=2\r\nno value\n\xff\xfe=1\n=2\nr2=3").unwrap();
         assert_eq!(file.read().await, [entry("r1", "1=2"), entry("r2", "3")]);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn writes_that_overlap_leave_the_whole_of_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = Arc::new(CacheFile::open(Some(folder.path()), "x").unwrap());
+        let of = |writer: usize| -> Vec<(String, String)> {
+            (0..2_000).map(|line| (format!("{writer}-{line}"), "v".repeat(writer * 10))).collect()
+        };
+        for _ in 0..10 {
+            let writing: Vec<_> = (1..=6)
+                .map(|writer| {
+                    let (file, entries) = (Arc::clone(&file), of(writer));
+                    tokio::spawn(async move { file.write(entries).await })
+                })
+                .collect();
+            for one in writing {
+                one.await.unwrap();
+            }
+            let read = file.read().await;
+            assert!((1..=6).any(|writer| read == of(writer)), "{} lines of several writers", read.len());
+        }
     }
 
     #[test]
