@@ -31,8 +31,9 @@ pub struct OwnMetadata {
 
 #[derive(Default)]
 struct State {
-    /// Registered provider URLs by match key.
-    services: BTreeMap<String, Url>,
+    /// Registered provider URLs by match key. Of several with one key, such as before and after a change of
+    /// parameters, the last counts.
+    services: BTreeMap<String, Vec<Url>>,
     current: Option<Arc<MetadataInfo>>,
     /// Handed out, the oldest first.
     published: VecDeque<(Instant, Arc<MetadataInfo>)>,
@@ -49,11 +50,14 @@ impl OwnMetadata {
         &self.application
     }
 
-    /// Adds a registered provider URL, or replaces that of the same service and protocol. `true` if something changed.
+    /// Adds a registered provider URL. It stands before others of the same service and protocol until it is taken out.
+    /// `true` if something changed.
     pub fn add(&self, url: &Url) -> bool {
         let mut state = self.state.lock();
-        let before = state.services.insert(service_info(url).match_key(), url.clone());
-        let is_changed = before.as_ref() != Some(url);
+        let registered = state.services.entry(service_info(url).match_key()).or_default();
+        let is_changed = registered.last() != Some(url);
+        registered.retain(|known| known != url);
+        registered.push(url.clone());
         if is_changed {
             state.current = None;
             self.changes.send_modify(|count| *count += 1);
@@ -61,10 +65,17 @@ impl OwnMetadata {
         is_changed
     }
 
-    /// Takes a provider URL out. `true` if it was there.
+    /// Takes exactly this provider URL out. `true` if it was there.
     pub fn remove(&self, url: &Url) -> bool {
         let mut state = self.state.lock();
-        let was_there = state.services.remove(&service_info(url).match_key()).is_some();
+        let key = service_info(url).match_key();
+        let Some(registered) = state.services.get_mut(&key) else { return false };
+        let before = registered.len();
+        registered.retain(|known| known != url);
+        let was_there = registered.len() < before;
+        if registered.is_empty() {
+            state.services.remove(&key);
+        }
         if was_there {
             state.current = None;
             self.changes.send_modify(|count| *count += 1);
@@ -83,7 +94,8 @@ impl OwnMetadata {
         if let Some(current) = &state.current {
             return Arc::clone(current);
         }
-        let services = state.services.iter().map(|(key, url)| (key.clone(), service_info(url))).collect();
+        let named = |(key, urls): (&String, &Vec<Url>)| Some((key.clone(), service_info(urls.last()?)));
+        let services = state.services.iter().filter_map(named).collect();
         let revision = revision(Some(&self.application), &services);
         let app = Some(self.application.to_string());
         let current = Arc::new(MetadataInfo { app, revision: Some(revision), services });
@@ -106,7 +118,7 @@ impl OwnMetadata {
 
     /// The registered provider URLs of now, in the order of their services.
     pub fn exported(&self) -> Vec<Url> {
-        self.state.lock().services.values().cloned().collect()
+        self.state.lock().services.values().filter_map(|urls| urls.last().cloned()).collect()
     }
 }
 
@@ -157,6 +169,26 @@ mod tests {
         assert!(own.remove(&url("a.B")));
         assert!(!own.remove(&url("a.B")));
         assert_eq!(own.current().revision, one.revision);
+    }
+
+    #[test]
+    fn a_url_that_follows_another_stays_when_that_is_taken_out() {
+        let own = OwnMetadata::new("demo");
+        let (old, new) = (url("a.A"), url("a.A").with_param("timeout", "5"));
+        own.add(&old);
+        let one = own.current();
+        assert!(own.add(&new));
+        assert!(own.remove(&old));
+        assert_eq!(own.exported(), [new.clone()]);
+        assert_eq!(own.current().services["a.A:dubbo"].params["timeout"], "5");
+        assert!(!own.remove(&old));
+        // The other way round: what is left counts again.
+        own.add(&old);
+        assert!(own.remove(&old));
+        assert_eq!(own.exported(), [new.clone()]);
+        assert!(own.add(&old) && own.remove(&new));
+        assert_eq!(own.current().revision, one.revision);
+        assert!(own.remove(&old) && own.exported().is_empty());
     }
 
     #[test]
