@@ -44,11 +44,13 @@ pub fn port_for(instance: &ServiceInstance, protocol: &str) -> u16 {
 }
 
 /// Parameters of the instance's metadata service; `None` when it does not say. Spring Cloud's way of saying it (whole
-/// URLs, the first counts) goes before.
+/// URLs, the first counts) goes before, unless it is malformed.
 pub fn metadata_service_params(instance: &ServiceInstance) -> Option<BTreeMap<String, String>> {
-    if let Some(urls) = instance.metadata.get(METADATA_SERVICE_URLS) {
+    let first_url = |urls: &String| {
         let first = serde_json::from_str::<Vec<String>>(urls).ok()?.into_iter().next()?;
-        let url = Url::parse(&first).ok()?;
+        Url::parse(&first).ok()
+    };
+    if let Some(url) = instance.metadata.get(METADATA_SERVICE_URLS).and_then(first_url) {
         let mut params: BTreeMap<String, String> =
             url.params().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         params.insert(keys::PROTOCOL.to_owned(), url.protocol().to_owned());
