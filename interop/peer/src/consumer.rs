@@ -150,6 +150,21 @@ impl References {
             .await
     }
 
+    /// A client of the group whose settings are the provider's.
+    pub(crate) async fn plain_echo(&self, dubhe: &Dubhe, group: &str) -> dubhe::Result<EchoClient> {
+        let mut reference = dubhe.reference::<EchoClient>().retries(0).check(false).group(group);
+        if let Some(version) = &self.identity.version {
+            reference = reference.version(version);
+        }
+        reference.get().await
+    }
+
+    /// A client of the group whose settings are the provider's.
+    pub(crate) async fn plain_greet(&self, dubhe: &Dubhe, group: &str) -> dubhe::Result<GreetClient> {
+        let reference = dubhe.reference::<GreetClient>().retries(0).check(false).group(group);
+        reference.version(&self.identity.greet_version).get().await
+    }
+
     /// A client of the group `nobody`, which no provider has; only useful with `--url`.
     async fn wrong_group(&self, dubhe: &Dubhe) -> dubhe::Result<GreetClient> {
         configured!(self, dubhe.reference::<GreetClient>(), Some("nobody"), Some("1.0.0")).get().await

@@ -1,14 +1,15 @@
 //! When a program is asked to stop.
 
-use std::io::Read;
+use std::io::BufRead;
 
 use anyhow::Result;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
-/// Becomes true at SIGTERM, SIGINT, or (if `with_input`) at the end of standard input: so the program cannot outlive its parent.
+/// Listens for SIGTERM, SIGINT, and (if `with_input`) lines and the end of standard input: so the program cannot outlive its parent.
 pub(crate) fn listen(with_input: bool) -> Result<End> {
-    let (sender, receiver) = watch::channel(false);
+    let (sender, asked) = watch::channel(false);
+    let (orders, lines) = mpsc::unbounded_channel();
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let by_signal = sender.clone();
@@ -21,24 +22,41 @@ pub(crate) fn listen(with_input: bool) -> Result<End> {
     });
     if with_input {
         std::thread::spawn(move || {
-            let mut ignored = [0; 64];
-            while std::io::stdin().read(&mut ignored).is_ok_and(|length| length > 0) {}
+            for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+                if orders.send(line).is_err() {
+                    break;
+                }
+            }
             sender.send_replace(true);
         });
     }
-    Ok(End(receiver))
+    Ok(End { asked, lines })
 }
 
-/// Whether the program was asked to stop.
+/// What the program is asked for from outside.
 #[derive(Debug)]
-pub(crate) struct End(watch::Receiver<bool>);
+pub(crate) struct End {
+    asked: watch::Receiver<bool>,
+    lines: mpsc::UnboundedReceiver<String>,
+}
 
 impl End {
-    /// Waits until it was.
+    /// Waits until the program was asked to stop.
     pub(crate) async fn asked(&mut self) {
-        if self.0.wait_for(|asked| *asked).await.is_err() {
+        if self.asked.wait_for(|asked| *asked).await.is_err() {
             // Nobody can ask any more.
             std::future::pending::<()>().await;
+        }
+    }
+
+    /// The next line of standard input; none once the program was asked to stop.
+    pub(crate) async fn line(&mut self) -> Option<String> {
+        let Self { asked, lines } = self;
+        tokio::select! {
+            biased;
+            Some(line) = lines.recv() => Some(line),
+            Ok(_) = asked.wait_for(|asked| *asked) => None,
+            else => std::future::pending().await,
         }
     }
 }

@@ -6,6 +6,7 @@ mod api;
 mod cases;
 mod consumer;
 mod end;
+mod find;
 mod fixtures;
 mod generic;
 mod load;
@@ -31,6 +32,8 @@ enum Program {
     Provider(provider::Options),
     /// Runs all cases and prints a line for each. Exit status 0: all held; 1: some did not; 2: could not start.
     Consumer(consumer::Options),
+    /// Has a client for each group and makes a call when told to.
+    Find(find::Options),
     /// Calls `who` at a steady rate and prints a line each second.
     Load(load::Options),
 }
@@ -45,6 +48,7 @@ async fn main() -> ExitCode {
     let result = match Arguments::parse().program {
         Program::Provider(options) => provider::run(options).await,
         Program::Consumer(options) => consumer::run(options).await,
+        Program::Find(options) => find::run(options).await,
         Program::Load(options) => load::run(options).await,
     };
     result.unwrap_or_else(|error| {

@@ -19,6 +19,18 @@ pub(crate) struct Application {
     /// Name of the application.
     #[arg(long)]
     app: Option<String>,
+    /// Which models of discovery services are registered for: `interface`, `instance` or `all`.
+    #[arg(long, default_value = "interface")]
+    register_mode: String,
+    /// Where consumers find the metadata of this application's instance: `local` or `remote`.
+    #[arg(long, default_value = "local")]
+    metadata: String,
+    /// Port of the metadata service; by default that of the services.
+    #[arg(long)]
+    metadata_port: Option<u16>,
+    /// `FORCE_INTERFACE`, `APPLICATION_FIRST` or `FORCE_APPLICATION`, for all references.
+    #[arg(long)]
+    migration: Option<String>,
     /// `ignore`: the end of standard input does not stop the program.
     #[arg(long, default_value = "watch")]
     stdin: String,
@@ -26,7 +38,12 @@ pub(crate) struct Application {
 
 impl Application {
     pub(crate) fn builder(&self, name: &str) -> DubheBuilder {
-        let builder = Dubhe::builder(self.app.as_deref().unwrap_or(name));
+        let mut builder = Dubhe::builder(self.app.as_deref().unwrap_or(name));
+        let application = &mut builder.config().application;
+        application.register_mode = Some(self.register_mode.clone());
+        application.metadata_type = Some(self.metadata.clone());
+        application.metadata_service_port = self.metadata_port;
+        application.migration.step.clone_from(&self.migration);
         let Some(address) = &self.registry else { return builder };
         builder.registry_config(RegistryConfig {
             group: self.registry_group.clone(),

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use dubhe::config::ProtocolConfig;
 use dubhe::java::{Array, BigDecimal, BigInteger, Date, IntArray, JavaBytes, LocalDate, LocalDateTime, Set};
-use dubhe::{Exception, Export, Value, context};
+use dubhe::{Dubhe, Exception, Export, Url, Value, context};
 
 use crate::api::{Color, Echo, EchoService, Greet, GreetService, User};
 use crate::options::{Application, Identity};
@@ -36,6 +36,9 @@ pub(crate) struct Options {
     weight: Option<u32>,
     #[arg(long)]
     token: Option<String>,
+    /// `greet`: GreetService is exported only when a line comes from standard input.
+    #[arg(long)]
+    later: Option<String>,
     /// Longest wait for calls at the end, milliseconds.
     #[arg(long, default_value_t = 3_000)]
     shutdown_wait: u64,
@@ -52,23 +55,17 @@ pub(crate) async fn run(options: Options) -> Result<ExitCode> {
         .await?;
     let peer = Peer { name: options.name.clone().into(), records: Arc::default() };
 
-    let mut echo = options.configure(dubhe.service(EchoService::new(peer.clone())));
-    if let Some(group) = &options.identity.group {
-        echo = echo.group(group);
+    let url = options.export_echo(&dubhe, peer.clone()).await?;
+    if options.later.is_none() {
+        options.export_greet(&dubhe, peer.clone()).await?;
     }
-    if let Some(version) = &options.identity.version {
-        echo = echo.version(version);
-    }
-    let echo = echo.export().await?;
-    options
-        .configure(dubhe.service(GreetService::new(peer)))
-        .group(&options.identity.greet_group)
-        .version(&options.identity.greet_version)
-        .export()
-        .await?;
-    let url = echo.urls().pop().context("the export has no URL")?;
+    dubhe.announce().await?;
     out::line(&format!("READY provider {} {} {}", options.name, std::process::id(), url.port()));
 
+    if options.later.is_some() && end.line().await.is_some() {
+        options.export_greet(&dubhe, peer).await?;
+        out::line("EXPORTED greet");
+    }
     end.asked().await;
     dubhe.shutdown().await;
     out::line("STOPPED");
@@ -76,6 +73,26 @@ pub(crate) async fn run(options: Options) -> Result<ExitCode> {
 }
 
 impl Options {
+    async fn export_echo(&self, dubhe: &Dubhe, peer: Peer) -> Result<Url> {
+        let mut echo = self.configure(dubhe.service(EchoService::new(peer)));
+        if let Some(group) = &self.identity.group {
+            echo = echo.group(group);
+        }
+        if let Some(version) = &self.identity.version {
+            echo = echo.version(version);
+        }
+        echo.export().await?.urls().pop().context("the export has no URL")
+    }
+
+    async fn export_greet(&self, dubhe: &Dubhe, peer: Peer) -> Result<()> {
+        self.configure(dubhe.service(GreetService::new(peer)))
+            .group(&self.identity.greet_group)
+            .version(&self.identity.greet_version)
+            .export()
+            .await?;
+        Ok(())
+    }
+
     fn configure<'a>(&self, mut export: Export<'a>) -> Export<'a> {
         for (key, value) in &self.identity.params {
             export = export.param(key, value);
