@@ -17,6 +17,9 @@ use crate::metadata_cache::MetadataCache;
 
 /// How often metadata is asked for before it counts as failed. Origin: `AbstractServiceDiscovery`.
 const TRIES: usize = 3;
+/// How long one try may take, whatever its instance says of timeouts. Origin: ours; a metadata service is waited for half
+/// as long by default.
+const MAX_TRY: Duration = Duration::from_millis(10_000);
 /// Time between two tries. Origin: `AbstractServiceDiscovery`.
 const PAUSE: Duration = Duration::from_millis(1_000);
 
@@ -66,8 +69,8 @@ impl MetadataSource {
 
     /// The metadata of `revision` of `application`, which all of `instances` have.
     ///
-    /// Up to three instances are tried, in random order and, if there are that many, three different ones, with a
-    /// second between. Who gives up waiting leaves the fetch to the others who wait for it.
+    /// Up to three instances are tried, in random order and, if there are that many, three different ones, for ten seconds
+    /// each with a second between. Who gives up waiting leaves the fetch to the others who wait for it.
     ///
     /// # Errors
     /// None of them gave it.
@@ -129,7 +132,8 @@ impl Tries {
             if attempt > 0 {
                 tokio::time::sleep(PAUSE).await;
             }
-            match self.ask(instance, revision).await {
+            let answer = tokio::time::timeout(MAX_TRY, self.ask(instance, revision)).await;
+            match answer.unwrap_or_else(|_| Err(format!("{}: no answer in time", instance.address()))) {
                 Ok(info) => return Ok(info),
                 Err(reason) => {
                     tracing::debug!(application, revision, instance = %instance.address(), attempt, %reason, "no metadata");

@@ -228,3 +228,54 @@ async fn a_listener_is_shared_ends_with_the_last_and_can_be_had_again() {
     world.discovery.set("demo", [instance(2, "r1")]);
     sees(&mut again, &["2@r1"]).await;
 }
+
+// C08
+#[tokio::test(start_paused = true)]
+async fn a_revision_that_hangs_is_asked_for_again() {
+    let (world, mut listener) = world(&[]);
+    world.answers.never_comes("r1");
+    world.discovery.set("demo", [instance(1, "r1")]);
+    until(&mut listener, |offers| !offers.unresolved.is_empty()).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    world.answers.offers("r1", [service("a.A")]);
+    let started = Instant::now();
+    sees(&mut listener, &["1@r1"]).await;
+    assert!(started.elapsed() < Duration::from_secs(11));
+}
+
+// C03
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_restarts_at_its_address_is_offered_with_what_it_offers_now() {
+    let (world, mut listener) = world(&["r1"]);
+    let started = |revision, registered_at| ServiceInstance { registered_at, ..instance(1, revision) };
+    world.discovery.set("demo", [started("r1", 1)]);
+    sees(&mut listener, &["1@r1"]).await;
+    let closing = listener.borrow().offers[0].instance.clone();
+    world.listeners.say_goodbye(&closing);
+    sees(&mut listener, &[]).await;
+    // Gone, and there again with metadata that cannot be had at first.
+    world.answers.fails("r2");
+    world.discovery.set("demo", []);
+    world.discovery.set("demo", [started("r2", 2)]);
+    until(&mut listener, |offers| offers.failure.is_some()).await;
+    let failed = Instant::now();
+    world.answers.offers("r2", [service("a.A")]);
+    sees(&mut listener, &["1@r2"]).await;
+    assert!(failed.elapsed() <= Duration::from_secs(10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_revision_that_comes_back_while_it_is_asked_for_is_known_once_it_is_answered() {
+    let (world, mut listener) = world(&["r2"]);
+    world.answers.fails("r1");
+    for _ in 0..5 {
+        world.discovery.set("demo", [instance(1, "r1")]);
+        until(&mut listener, |offers| offers.unresolved == [Arc::from("r1")]).await;
+        world.discovery.set("demo", [instance(1, "r2")]);
+        sees(&mut listener, &["1@r2"]).await;
+    }
+    world.discovery.set("demo", [instance(1, "r1")]);
+    world.answers.offers("r1", [service("a.A")]);
+    sees(&mut listener, &["1@r1"]).await;
+    assert_eq!(listener.borrow().failure, None);
+}

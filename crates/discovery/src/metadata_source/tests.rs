@@ -223,3 +223,25 @@ async fn a_registry_without_a_report_says_so() {
     assert!(error.to_string().contains("the registry has no metadata report"), "{error}");
     assert!(source.resolve(APP, "r", &[]).await.unwrap_err().attempts.is_empty());
 }
+
+// C08
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_never_answers_leaves_its_turn_to_another() {
+    let client = Scripted::new([Ok(Some(known()))]);
+    client.gate.forget_permits(Semaphore::MAX_PERMITS);
+    let source = source(None, &client);
+    let asking = tokio::spawn(async move { source.resolve(APP, "r", &instances(2)).await });
+    tokio::time::sleep(MAX_TRY + PAUSE / 2).await;
+    client.gate.add_permits(1);
+    assert!(asking.await.unwrap().is_ok());
+    let asked: BTreeSet<String> = client.asked().into_iter().collect();
+    assert_eq!(asked.len(), 2, "another one");
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_nobody_ever_answers_that_is_known_in_the_end() {
+    let client = Scripted::new([Ok(Some(known()))]);
+    client.gate.forget_permits(Semaphore::MAX_PERMITS);
+    let error = source(None, &client).resolve(APP, "r", &instances(1)).await.unwrap_err();
+    assert!(error.attempts.iter().all(|why| why.contains("no answer in time")), "{error}");
+}
