@@ -18,6 +18,9 @@ use crate::instance_listeners::InstanceListeners;
 use crate::metadata_cache::MetadataCache;
 use crate::metadata_source::MetadataSource;
 
+mod nodes;
+pub(crate) use nodes::Nodes;
+
 /// All of them, and listeners over them.
 pub(crate) struct World {
     pub(crate) discovery: Arc<Listed>,
@@ -112,6 +115,12 @@ impl Names {
         let known: Applications = Arc::new(applications.iter().map(|name| Arc::from(*name)).collect());
         let mut interfaces = self.interfaces.lock();
         interfaces.entry(interface.to_owned()).or_default().send_modify(|shown| shown.known = Some(known));
+    }
+
+    pub(crate) fn trouble(&self, interface: &str, trouble: Option<&str>) {
+        let mut interfaces = self.interfaces.lock();
+        let shown = interfaces.entry(interface.to_owned()).or_default();
+        shown.send_modify(|shown| shown.trouble = trouble.map(Arc::from));
     }
 
     /// Lets that many attempts to map something fail.

@@ -213,6 +213,11 @@ impl Follower {
         if node.seen.is_some() && before.map(|data| &data.bytes) == data.as_ref().map(|data| &data.bytes) {
             return;
         }
+        // Listed, but gone: it is being made anew, as Java does with one of a former session, or the list without it is
+        // on its way.
+        if data.is_none() && node.seen.as_ref().is_some_and(|seen| seen.instance.is_some()) {
+            return;
+        }
         let instance = data.as_ref().and_then(|data| {
             instance_node::read(&self.application, &data.bytes)
                 .inspect_err(|reason| {
@@ -253,3 +258,6 @@ impl Follower {
         });
     }
 }
+
+#[cfg(test)]
+mod tests;

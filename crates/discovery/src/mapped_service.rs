@@ -49,7 +49,8 @@ pub struct ServiceAddresses {
 /// Follows the applications that have a service, and their instances.
 ///
 /// The applications are those of the consumer's `provided-by`; then no mapping is read or watched. Else those of the
-/// mapping; while nobody has mapped the interface, those of the registry's `subscribed-services`.
+/// mapping; while nobody has mapped the interface, or that cannot be read, those of the registry's
+/// `subscribed-services`.
 ///
 /// When an application is added, nothing happens to the others. Those that a mapping lacks from now on are left when
 /// the rest has an address, or when they have no instance any more. So there is no moment without a provider, and no
@@ -164,8 +165,11 @@ impl MappedService {
         let Some(mapping) = &mut self.mapping else { return };
         let seen = mapping.borrow_and_update().clone();
         self.mapping_trouble = seen.trouble;
-        let Some(known) = seen.known else { return };
-        self.mapping_is_read = true;
+        if seen.known.is_none() && self.mapping_trouble.is_none() {
+            return;
+        }
+        self.mapping_is_read = seen.known.is_some();
+        let known = seen.known.unwrap_or_default();
         if !known.is_empty() {
             self.choose(&known);
         } else if self.followed.is_empty() {

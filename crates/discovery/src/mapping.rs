@@ -62,9 +62,9 @@ impl ServiceNameMapping for TreeServiceNameMapping {
     /// Fails at once when access is denied, and after eleven attempts during which others were faster each time.
     async fn map(&self, interface: &str, application: &str) -> Result<(), TreeError> {
         let application = application.trim();
-        if application.is_empty() || application.contains(',') || interface.is_empty() {
+        if !is_name(application) || application.contains(',') || interface.is_empty() {
             return Err(TreeError::Invalid(format!(
-                "`{interface}` cannot be mapped to application `{application}`: both need a name, that of the application without commas"
+                "`{interface}` cannot be mapped to application `{application}`: both need a name, that of the application without commas and slashes"
             )));
         }
         if interface == METADATA_SERVICE {
@@ -135,10 +135,15 @@ impl Reading for Names {
     }
 }
 
-/// The names in a node: between commas, trimmed, none empty, each once.
+/// The names in a node: between commas, trimmed, each once. What no application can be called is left out.
 fn names(data: &[u8]) -> BTreeSet<Arc<str>> {
     let text = String::from_utf8_lossy(data);
-    text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(Arc::from).collect()
+    text.split(',').map(str::trim).filter(|name| is_name(name)).map(Arc::from).collect()
+}
+
+/// Whether an application's instances can be in a node of that name.
+fn is_name(text: &str) -> bool {
+    !matches!(text, "" | "." | "..") && !text.contains(|char: char| char == '/' || char.is_control())
 }
 
 /// The same names in the same order, and one more.
@@ -156,6 +161,7 @@ fn with_name(data: &[u8], application: &str) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::doubles::Nodes;
 
     #[test]
     fn names_are_exact_trimmed_and_each_there_once() {
@@ -172,6 +178,51 @@ mod tests {
             assert_eq!(names, expected, "{text}");
         }
         assert_eq!(names(b"\xff,a").len(), 2);
+        assert_eq!(names(b"../x,.,..,/,a\0b,a\nb,a").len(), 1, "only what can be a node");
+    }
+
+    const PATH: &str = "/dubbo/mapping/demo.Foo";
+
+    fn mapping() -> (Arc<Nodes>, TreeServiceNameMapping) {
+        let nodes = Arc::new(Nodes::default());
+        let url = Url::parse("zookeeper://192.0.2.1:2181").unwrap();
+        let mapping = TreeServiceNameMapping::new(&url, Arc::clone(&nodes) as _);
+        (nodes, mapping)
+    }
+
+    // C14
+    #[tokio::test(start_paused = true)]
+    async fn every_attempt_starts_from_what_is_there_then() {
+        let rows: [(Option<&str>, &[&str], &str); 5] = [
+            (Some("a"), &["", "b"], "b,x"),
+            // The reference writes `a,x` here.
+            (Some("a"), &[""], "x"),
+            (Some("a"), &["a,b", "a,b,c"], "a,b,c,x"),
+            // Made by somebody else right before we make it: never written over.
+            (None, &["order-x"], "order-x,x"),
+            (None, &["x,a"], "x,a"),
+        ];
+        for (before, others, after) in rows {
+            let (nodes, mapping) = mapping();
+            if let Some(before) = before {
+                nodes.write(PATH, Some(before));
+            }
+            nodes.interrupt(others);
+            mapping.map("demo.Foo", "x").await.unwrap();
+            assert_eq!(nodes.text(PATH).as_deref(), Some(after), "{before:?} {others:?}");
+        }
+    }
+
+    // C14
+    #[tokio::test(start_paused = true)]
+    async fn who_is_slower_than_others_every_time_gives_up_after_eleven_attempts() {
+        let (nodes, mapping) = mapping();
+        nodes.write(PATH, Some("a"));
+        nodes.interrupt(&["b"; ATTEMPTS]);
+        let refused = mapping.map("demo.Foo", "x").await;
+        assert!(matches!(refused, Err(TreeError::Unreachable { .. })), "{refused:?}");
+        mapping.map("demo.Foo", "x").await.unwrap();
+        assert_eq!(nodes.text(PATH).as_deref(), Some("b,x"));
     }
 
     #[test]

@@ -321,3 +321,146 @@ async fn the_services_of_an_instance_share_it() {
     assert_eq!(world.discovery.asked("app"), 1);
     assert_eq!(world.answers.asked(), ["1@r1"]);
 }
+
+// C12
+#[tokio::test(start_paused = true)]
+async fn what_was_mapped_after_a_cold_start_is_left_for_what_is_mapped_then() {
+    let world = world();
+    world.discovery.set("a", [instance(1, "r1")]);
+    world.discovery.set("b", [instance(2, "r1")]);
+    let mut service = follow(&world, "&protocol=dubbo");
+    world.mapping.set(FOO, &[]);
+    sees(&mut service, &[]).await;
+    world.mapping.set(FOO, &["a"]);
+    sees(&mut service, &["1@a:20880"]).await;
+    world.mapping.set(FOO, &["b"]);
+    sees(&mut service, &["2@b:20880"]).await;
+    assert_eq!(applications_of(&service), ["b"]);
+    world.discovery.set("a", [instance(3, "r1")]);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(world.listeners.listening(), 1, "nobody listens to a any more");
+    sees(&mut service, &["2@b:20880"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_the_mapping_cannot_be_read_the_registrys_applications_count() {
+    let world = world();
+    world.discovery.set("app-a", [instance(1, "r1")]);
+    world.discovery.set("app-b", [instance(2, "r1")]);
+    let mut service = follow_of(&world, "", "&subscribed-services=app-a");
+    world.mapping.trouble(FOO, Some("denied"));
+    sees(&mut service, &["1@app-a:20880"]).await;
+    assert_eq!(service.addresses().trouble.as_deref(), Some("denied"));
+    world.discovery.set("app-a", []);
+    while service.addresses().listed > 0 {
+        service.changed().await;
+    }
+    assert_eq!(shown(service.addresses()).unwrap(), ["1@app-a:20880"], "the mapping may know others");
+    world.mapping.set(FOO, &["app-b"]);
+    world.mapping.trouble(FOO, None);
+    sees(&mut service, &["2@app-b:20880"]).await;
+    assert_eq!(applications_of(&service), ["app-b"]);
+}
+
+// C03
+#[tokio::test(start_paused = true)]
+async fn an_application_whose_metadata_fails_takes_nothing_from_another() {
+    let world = world();
+    world.mapping.set(FOO, &["a", "b"]);
+    world.answers.fails("r3");
+    world.discovery.set("a", [instance(1, "r3")]);
+    world.discovery.set("b", [instance(2, "r1"), instance(3, "r1")]);
+    let mut service = follow(&world, "");
+    sees(&mut service, &["2@b:20880", "3@b:20880"]).await;
+    world.discovery.set("b", [instance(3, "r2")]);
+    sees(&mut service, &["3@b:20880"]).await;
+    world.answers.offers("r3", [self::service(FOO)]);
+    sees(&mut service, &["1@a:20880", "3@b:20880"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_consumer_sees_its_groups_and_versions_only() {
+    let world = World::new();
+    let of = |group: &str, version: &str| {
+        let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        ServiceInfo { group: text(group), version: text(version), ..self::service(FOO) }
+    };
+    world.answers.offers("r1", [of("", ""), of("g", "1"), of("h", "2")]);
+    world.discovery.set("app", [instance(1, "r1")]);
+    let rows: [(&str, &[&str]); 8] = [
+        ("", &["a.Foo"]),
+        ("&version=1", &[]),
+        ("&group=g&version=1", &["g/a.Foo:1"]),
+        ("&group=g,h&version=*", &["g/a.Foo:1", "h/a.Foo:2"]),
+        ("&group=*&version=2", &["h/a.Foo:2"]),
+        ("&group=*&version=*", &["a.Foo", "g/a.Foo:1", "h/a.Foo:2"]),
+        ("&group=,g&version=1,", &["a.Foo", "g/a.Foo:1"]),
+        ("&group=g", &[]),
+    ];
+    for (params, wanted) in rows {
+        let mut service = follow(&world, &format!("&provided-by=app{params}"));
+        while service.addresses().known.is_none() {
+            service.changed().await;
+        }
+        let known = service.addresses().known.clone().unwrap();
+        let keys: Vec<String> = known.iter().map(|one| one.service.service_key()).collect();
+        assert_eq!(keys, wanted, "{params}");
+    }
+}
+
+/// Whatever happens in whatever order, in the end it is as the registry says last.
+#[tokio::test(start_paused = true)]
+async fn no_change_is_lost_whatever_comes_between() {
+    const NAMES: [&str; 3] = ["x", "y", "z"];
+    const REVISIONS: [&str; 4] = ["r1", "r2", "r3", "r4"];
+    for seed in 0..60 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let world = world();
+        let mut service = follow(&world, "");
+        for _ in 0..80 {
+            let name = NAMES[random.usize(..3)];
+            match random.u8(..8) {
+                0..=1 => {
+                    let chosen: Vec<&str> = NAMES.into_iter().filter(|_| random.bool()).collect();
+                    world.mapping.set(FOO, &chosen);
+                }
+                2..=4 => {
+                    let revision = REVISIONS[random.usize(..4)];
+                    let instances: Vec<_> = (1..6).filter(|_| random.bool()).collect();
+                    world.discovery.set(name, instances.into_iter().map(|number| instance(number, revision)));
+                }
+                5 => world.answers.fails(REVISIONS[random.usize(..4)]),
+                6 => world.discovery.trouble(name, random.bool().then_some("lost")),
+                _ => {
+                    let _ =
+                        tokio::time::timeout(Duration::from_millis(random.u64(..3_000)), service.changed())
+                            .await;
+                }
+            }
+            for _ in 0..random.usize(..4) {
+                tokio::task::yield_now().await;
+            }
+        }
+        for revision in REVISIONS {
+            world.answers.offers(revision, [self::service(FOO)]);
+        }
+        for name in NAMES {
+            world.discovery.trouble(name, None);
+            world.discovery.set(name, [instance(9, REVISIONS[random.usize(..4)])]);
+        }
+        let last = NAMES[random.usize(..3)];
+        world.mapping.set(FOO, &[last]);
+        let wanted = format!("9@{last}:20880");
+        let settling = async {
+            while applications_of(&service) != [last]
+                || shown(service.addresses()) != Some(vec![wanted.clone()])
+            {
+                assert!(service.changed().await);
+            }
+        };
+        let settled = tokio::time::timeout(Duration::from_secs(60), settling).await;
+        assert!(settled.is_ok(), "seed {seed}: {wanted} never came");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(world.listeners.listening(), 1, "seed {seed}");
+    }
+}
