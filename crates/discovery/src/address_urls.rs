@@ -214,6 +214,18 @@ mod tests {
         assert!(second[3].shared_params().ptr_eq(first[0].shared_params()));
     }
 
+    // registry.md 5.9: in the reference an instance with more metadata than before counts as unchanged.
+    #[test]
+    fn an_instance_that_gains_or_loses_a_label_is_another_address() {
+        let service = service();
+        let mut urls = AddressUrls::new(&UrlFactory::new());
+        let mut of = |labels: &[(&str, &str)]| urls.of(&Arc::from([address(1, &service, labels)]))[0].clone();
+        let (plain, labelled, changed) = (of(&[]), of(&[("env", "gray")]), of(&[("env", "blue")]));
+        assert_eq!((plain.param("env"), labelled.param("env")), (None, Some("gray")));
+        assert!(plain != labelled && labelled != changed);
+        assert_eq!(of(&[]), plain);
+    }
+
     #[test]
     fn labels_set_instances_apart() {
         let service = service();

@@ -213,9 +213,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = Arc::new(CacheFile::open(Some(folder.path()), "x").unwrap());
         let of = |writer: usize| -> Vec<(String, String)> {
-            (0..2_000).map(|line| (format!("{writer}-{line}"), "v".repeat(writer * 10))).collect()
+            (0..100).map(|line| (format!("{writer}-{line}"), "v".repeat(writer * 10))).collect()
         };
-        for _ in 0..10 {
+        for _ in 0..200 {
             let writing: Vec<_> = (1..=6)
                 .map(|writer| {
                     let (file, entries) = (Arc::clone(&file), of(writer));

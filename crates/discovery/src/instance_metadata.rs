@@ -48,7 +48,7 @@ pub fn port_for(instance: &ServiceInstance, protocol: &str) -> u16 {
 pub fn metadata_service_params(instance: &ServiceInstance) -> Option<BTreeMap<String, String>> {
     let first_url = |urls: &String| {
         let first = serde_json::from_str::<Vec<String>>(urls).ok()?.into_iter().next()?;
-        Url::parse(&first).ok()
+        Url::parse(&first).ok().filter(|url| url.port() != 0)
     };
     if let Some(url) = instance.metadata.get(METADATA_SERVICE_URLS).and_then(first_url) {
         let mut params: BTreeMap<String, String> =

@@ -353,5 +353,12 @@ mod tests {
             .with("dubbo.metadata-service.urls", r#"["dubbo://192.0.2.7:20881/x?version=1.0.0&group=app"]"#);
         let asked = metadata_service_url(&instance, None);
         assert_eq!((asked.host(), asked.port(), asked.group()), ("192.0.2.1", 20881, Some("app")));
+        for malformed in ["", "null", "[]", "[7]", "{", r#"[""]"#] {
+            let broken = instance
+                .clone()
+                .with("dubbo.metadata-service.urls", malformed)
+                .with(METADATA_SERVICE_PARAMS, r#"{"protocol":"dubbo","port":"20882"}"#);
+            assert_eq!(metadata_service_url(&broken, None).port(), 20882, "{malformed}");
+        }
     }
 }

@@ -179,13 +179,13 @@ mod tests {
         let one = own.current();
         assert!(own.add(&new));
         assert!(own.remove(&old));
-        assert_eq!(own.exported(), [new.clone()]);
+        assert_eq!(own.exported(), std::slice::from_ref(&new));
         assert_eq!(own.current().services["a.A:dubbo"].params["timeout"], "5");
         assert!(!own.remove(&old));
         // The other way round: what is left counts again.
         own.add(&old);
         assert!(own.remove(&old));
-        assert_eq!(own.exported(), [new.clone()]);
+        assert_eq!(own.exported(), std::slice::from_ref(&new));
         assert!(own.add(&old) && own.remove(&new));
         assert_eq!(own.current().revision, one.revision);
         assert!(own.remove(&old) && own.exported().is_empty());
