@@ -21,7 +21,15 @@ fn publish(center: &Texts, version: i32, text: Option<&str>) {
 
 /// A reference of `interface` with one provider of each kind.
 async fn refer(source: &RuleSource, interface: &str, query: &str) -> MigrationInvoker {
-    let factory = Arc::new(Factory::default());
+    refer_over(source, interface, query, Arc::default()).await
+}
+
+async fn refer_over(
+    source: &RuleSource,
+    interface: &str,
+    query: &str,
+    factory: Arc<Factory>,
+) -> MigrationInvoker {
     factory.interface.set(1);
     factory.application.set(1);
     let consumer = format!("consumer://192.0.2.9/{interface}?interface={interface}{query}");
@@ -81,4 +89,58 @@ async fn a_malformed_rule_moves_nobody() {
     assert!(source.rules().borrow().refused.is_some());
     publish(&center, 3, Some("step: FORCE_INTERFACE"));
     assert_eq!(settled(&reference).await, "FORCE_INTERFACE");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_that_was_malformed_from_the_start_is_as_none_until_it_is_mended() {
+    let center: Texts = watch::Sender::new(Observation::unknown());
+    publish(&center, 1, Some("step: FORCE_SOMETHING"));
+    let source = RuleSource::follow("shop", Some(center.subscribe()), None);
+    let reference = refer(&source, "demo.One", "").await;
+    assert_eq!(settled(&reference).await, "APPLICATION_FIRST");
+    assert_eq!(call(&reference).await.unwrap(), Application);
+    publish(&center, 2, Some("step: FORCE_INTERFACE"));
+    assert_eq!(settled(&reference).await, "FORCE_INTERFACE");
+}
+
+// governance.md 2.1: in the reference one worker waits for all references, and a text that failed is not tried again.
+#[tokio::test(start_paused = true)]
+async fn a_reference_that_cannot_follow_a_rule_holds_up_no_other_and_follows_when_it_can() {
+    let center: Texts = watch::Sender::new(Observation::unknown());
+    publish(&center, 1, Some("step: FORCE_INTERFACE"));
+    let source = RuleSource::follow("shop", Some(center.subscribe()), None);
+    let (hanging, failing) = (Arc::new(Factory::default()), Arc::new(Factory::default()));
+    hanging.application.hold_making(true);
+    failing.application.set_broken(Some("denied"));
+    let one = refer_over(&source, "demo.One", "", Arc::clone(&hanging)).await;
+    let two = refer_over(&source, "demo.Two", "", Arc::clone(&failing)).await;
+    let three = refer(&source, "demo.Three", "").await;
+    publish(&center, 2, Some("step: FORCE_APPLICATION"));
+    assert_eq!(settled(&three).await, "FORCE_APPLICATION");
+    assert_eq!((settled(&one).await, settled(&two).await), ("FORCE_INTERFACE", "FORCE_INTERFACE"));
+    for reference in [&one, &two] {
+        assert_eq!(call(reference).await.unwrap(), Interface);
+    }
+    hanging.application.hold_making(false);
+    failing.application.set_broken(None);
+    assert_eq!(settled(&one).await, "FORCE_APPLICATION");
+    let mut state = two.state();
+    state.wait_for(|state| state.is_settled()).await.unwrap();
+    assert_eq!(call(&two).await.unwrap(), Application);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_published_while_a_reference_comes_up_is_not_missed() {
+    for yields in 0..20 {
+        let center: Texts = watch::Sender::new(Observation::unknown());
+        let source = RuleSource::follow("shop", Some(center.subscribe()), None);
+        let publishing = async {
+            for _ in 0..yields {
+                tokio::task::yield_now().await;
+            }
+            publish(&center, 1, Some("step: FORCE_INTERFACE"));
+        };
+        let (reference, ()) = tokio::join!(refer(&source, "demo.One", ""), publishing);
+        assert_eq!(settled(&reference).await, "FORCE_INTERFACE", "after {yields} turns");
+    }
 }

@@ -60,10 +60,7 @@ async fn application_first_to_a_forced_step_closes_the_other_side() {
 
 #[tokio::test(start_paused = true)]
 async fn a_forced_step_to_the_opposite_one_stays_while_the_new_side_is_made_then_switches() {
-    for (from, to, old) in [
-        ("FORCE_INTERFACE", "FORCE_APPLICATION", Interface),
-        ("FORCE_APPLICATION", "FORCE_INTERFACE", Application),
-    ] {
+    for (from, to, old) in support::OPPOSITE {
         let reference = Setup::new(2, 2, &format!("step: {from}")).ready().await;
         reference.factory.of(old.other()).hold_making(true);
         reference.rule(&format!("step: {to}"));

@@ -24,6 +24,12 @@ use tokio::sync::watch;
 
 pub(crate) use SideKind::{Application, Interface};
 
+/// From one forced step to the other, and the side that is left.
+pub(crate) const OPPOSITE: [(&str, &str, SideKind); 2] = [
+    ("FORCE_INTERFACE", "FORCE_APPLICATION", Interface),
+    ("FORCE_APPLICATION", "FORCE_INTERFACE", Application),
+];
+
 /// Longest virtual time that a test waits for something.
 const PATIENCE: Duration = Duration::from_secs(3_600);
 
