@@ -24,7 +24,7 @@ pub struct MetadataInfo {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
     /// Services by match key: `[group/]interface[:version]:protocol`.
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "without_nulls")]
     pub services: BTreeMap<String, ServiceInfo>,
 }
 
@@ -50,7 +50,7 @@ pub struct ServiceInfo {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// URL parameters of the provider.
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "without_nulls")]
     pub params: BTreeMap<String, String>,
 }
 
@@ -61,6 +61,14 @@ const fn unknown_port() -> i32 {
 /// Others write null for what is missing.
 fn or_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
     Option::<T>::deserialize(from).map(Option::unwrap_or_default)
+}
+
+/// One entry without a value does not spoil the others.
+fn without_nulls<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    from: D,
+) -> Result<BTreeMap<String, T>, D::Error> {
+    let entries = Option::<BTreeMap<String, Option<T>>>::deserialize(from)?.unwrap_or_default();
+    Ok(entries.into_iter().filter_map(|(key, value)| Some((key, value?))).collect())
 }
 
 fn or_unknown_port<'de, D: Deserializer<'de>>(from: D) -> Result<i32, D::Error> {
