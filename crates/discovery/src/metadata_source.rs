@@ -11,6 +11,7 @@ use dubhe_core::metadata::{MetadataClient, MetadataInfo, MetadataReport};
 use futures::FutureExt;
 use futures::future::{Shared, WeakShared};
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 
 use crate::instance_metadata::metadata_service_params;
 use crate::metadata_cache::MetadataCache;
@@ -20,6 +21,9 @@ const TRIES: usize = 3;
 /// How long one try may take, whatever its instance says of timeouts. Origin: ours; a metadata service is waited for half
 /// as long by default.
 const MAX_TRY: Duration = Duration::from_millis(10_000);
+/// How many instances are asked at a time: where each instance has a revision of its own, the others wait for their turn.
+/// Origin: ours.
+const MAX_ASKED: usize = 256;
 /// Time between two tries. Origin: `AbstractServiceDiscovery`.
 const PAUSE: Duration = Duration::from_millis(1_000);
 
@@ -59,7 +63,8 @@ impl MetadataSource {
         client: Arc<dyn MetadataClient>,
         cache: Arc<MetadataCache>,
     ) -> Self {
-        Self { tries: Tries { report, client }, cache, flights: Mutex::default() }
+        let tries = Tries { report, client, turns: Arc::new(Semaphore::new(MAX_ASKED)) };
+        Self { tries, cache, flights: Mutex::default() }
     }
 
     /// The cache.
@@ -116,6 +121,7 @@ impl MetadataSource {
 struct Tries {
     report: Option<Arc<dyn MetadataReport>>,
     client: Arc<dyn MetadataClient>,
+    turns: Arc<Semaphore>,
 }
 
 impl Tries {
@@ -132,7 +138,10 @@ impl Tries {
             if attempt > 0 {
                 tokio::time::sleep(PAUSE).await;
             }
+            // Not held during the pauses; it is never closed.
+            let turn = self.turns.acquire().await;
             let answer = tokio::time::timeout(MAX_TRY, self.ask(instance, revision)).await;
+            drop(turn);
             match answer.unwrap_or_else(|_| Err(format!("{}: no answer in time", instance.address()))) {
                 Ok(info) => return Ok(info),
                 Err(reason) => {

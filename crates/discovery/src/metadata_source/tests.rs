@@ -5,7 +5,6 @@ use dubhe_core::discovery::{METADATA_SERVICE_PARAMS, REMOTE, STORAGE_TYPE};
 use dubhe_core::error::{ErrorCode, RpcError};
 use dubhe_core::metadata::DefinitionId;
 use dubhe_core::tree::TreeError;
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::*;
@@ -244,4 +243,24 @@ async fn when_nobody_ever_answers_that_is_known_in_the_end() {
     client.gate.forget_permits(Semaphore::MAX_PERMITS);
     let error = source(None, &client).resolve(APP, "r", &instances(1)).await.unwrap_err();
     assert!(error.attempts.iter().all(|why| why.contains("no answer in time")), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn so_many_instances_are_asked_at_a_time_and_all_in_the_end() {
+    let client = Scripted::new([Ok(Some(known()))]);
+    client.gate.forget_permits(Semaphore::MAX_PERMITS);
+    let source = source(None, &client);
+    let asking: Vec<_> = (0..3 * MAX_ASKED)
+        .map(|number| {
+            let source = Arc::clone(&source);
+            tokio::spawn(async move { source.resolve(APP, &format!("r{number}"), &instances(1)).await })
+        })
+        .collect();
+    tokio::time::sleep(PAUSE).await;
+    assert_eq!(client.asked().len(), MAX_ASKED);
+    client.gate.add_permits(asking.len());
+    for one in asking {
+        assert!(one.await.unwrap().is_ok());
+    }
+    assert_eq!(client.asked().len(), 3 * MAX_ASKED);
 }
