@@ -8,6 +8,7 @@
 //! | [`codec`] | how fast is Hessian2? |
 //! | [`call`] | how many calls go over one connection, beside a bare tokio echo? |
 //! | [`memory`] | how many bytes does a provider address take? |
+//! | [`scale`] | what do 1,000 interfaces of 500 instances cost, by both models of discovery? |
 //! | [`push`] | how long from a node in ZooKeeper to a routable provider? |
 
 pub mod call;
@@ -18,3 +19,4 @@ pub mod measure;
 pub mod memory;
 pub mod pick;
 pub mod push;
+pub mod scale;

@@ -7,7 +7,7 @@ use crate::{tools, workspace};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Measure one question only: pick, change, memory, codec, call or push.
+    /// Measure one question only: pick, change, memory, codec, call, push or scale.
     #[arg(long)]
     only: Option<String>,
 }

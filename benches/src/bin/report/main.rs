@@ -3,6 +3,7 @@
 //! `cargo xtask bench-report`; the JSON is `target/bench-report.json`. With `--only pick` (or another question) just that.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program talks to its user")]
 
+mod discovery;
 mod table;
 
 use std::path::PathBuf;
@@ -31,6 +32,9 @@ const PUSH_ROUNDS: usize = 200;
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let target = arguments.next().map_or_else(|| PathBuf::from("target/bench-report.json"), PathBuf::from);
+    if let Some(model) = discovery::model(&target) {
+        return discovery::measure(model);
+    }
     let only = arguments.next().filter(|word| word == "--only").and_then(|_| arguments.next());
     let asked = |question: &str| only.as_deref().is_none_or(|only| only == question);
     let runtime = tokio::runtime::Runtime::new()?;
@@ -53,6 +57,9 @@ fn main() -> Result<()> {
     }
     if asked("push") {
         runtime.block_on(pushes(&mut report))?;
+    }
+    if asked("scale") {
+        discovery::scale(&mut report)?;
     }
     println!("{report}");
     report.write(&target)?;
