@@ -1,7 +1,6 @@
 //! Application-level registration and discovery over a tree (`ZookeeperServiceDiscovery`).
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -27,12 +26,14 @@ const DEFAULT_ROOT: &str = "/services";
 /// Instances at `<root>/<application>/<host>:<port>`, ephemeral, followed by list and by data.
 ///
 /// The root is the registry's `rootPath`; without one, or when that is `/services`, the registry's `group`; without
-/// that, `/services`. Registrations are intents of the tree: they survive whatever happens to the connection.
+/// that, `/services`. Registrations are intents of the tree: they survive whatever happens to the connection. One that
+/// can never work is forgotten; if it was an update, what was registered before stays.
 pub struct TreeServiceDiscovery {
     tree: Arc<dyn Tree>,
     root: String,
     timeout: Duration,
-    registered: Mutex<HashMap<String, Arc<str>>>,
+    /// The data of each node, by its path.
+    registered: Mutex<HashMap<String, Bytes>>,
     shared: Arc<Shared>,
 }
 
@@ -61,6 +62,17 @@ impl TreeServiceDiscovery {
         self.shared.len()
     }
 
+    /// Makes this the node's data; what it was to be before.
+    fn ensure(&self, registered: &mut HashMap<String, Bytes>, path: &str, data: &Bytes) -> Option<Bytes> {
+        self.tree.ensure(path, data.clone(), NodeKind::Ephemeral);
+        let former = registered.insert(path.to_owned(), data.clone());
+        if former.is_some() {
+            // The tree counts, and this is the same registration with other data.
+            self.tree.withdraw(path);
+        }
+        former
+    }
+
     fn path(&self, instance: &ServiceInstance) -> Result<String, TreeError> {
         let application = &*instance.application;
         let why = if application.is_empty() || application.contains('/') {
@@ -87,22 +99,21 @@ impl ServiceDiscovery for TreeServiceDiscovery {
         let registered_at = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
         let data = instance_node::write(&ServiceInstance { registered_at, ..instance.clone() });
         let data = Bytes::from(data);
-        {
-            let mut registered = self.registered.lock();
-            self.tree.ensure(&path, data, NodeKind::Ephemeral);
-            match registered.entry(path.clone()) {
-                // The tree counts, and this is the same registration with other data.
-                Entry::Occupied(_) => self.tree.withdraw(&path),
-                Entry::Vacant(entry) => {
-                    entry.insert(Arc::clone(&instance.application));
-                }
-            }
-        }
+        let former = self.ensure(&mut self.registered.lock(), &path, &data);
         let settled = self.tree.settled(&path, self.timeout).await;
-        if let Err(TreeError::Invalid(_)) = settled
-            && self.registered.lock().remove(&path).is_some()
-        {
-            self.tree.withdraw(&path);
+        if let Err(TreeError::Invalid(_)) = settled {
+            let mut registered = self.registered.lock();
+            // Unless somebody has registered it anew, or taken it back.
+            match former.filter(|_| registered.get(&path) == Some(&data)) {
+                Some(former) => {
+                    self.ensure(&mut registered, &path, &former);
+                }
+                None if registered.get(&path) == Some(&data) => {
+                    registered.remove(&path);
+                    self.tree.withdraw(&path);
+                }
+                None => {}
+            }
         }
         settled
     }
@@ -142,5 +153,47 @@ impl fmt::Debug for TreeServiceDiscovery {
             .field("registrations", &self.registrations())
             .field("followed", &self.followed())
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doubles::{Nodes, instance};
+
+    fn world() -> (Arc<Nodes>, TreeServiceDiscovery) {
+        let nodes = Arc::new(Nodes::default());
+        let url = Url::parse("zookeeper://192.0.2.1:2181").unwrap();
+        let discovery = TreeServiceDiscovery::new(&url, Arc::clone(&nodes) as _);
+        (nodes, discovery)
+    }
+
+    const PATH: &str = "/services/demo/192.0.2.1:20880";
+
+    #[tokio::test]
+    async fn an_update_that_can_never_work_leaves_what_was_registered() {
+        let (nodes, discovery) = world();
+        discovery.register(&instance(1, "r1")).await.unwrap();
+        let before = nodes.wanted(PATH).unwrap();
+        let large = instance(1, "r2").with("label", "x".repeat(Nodes::LIMIT));
+        for _ in 0..2 {
+            let refused = discovery.register(&large).await;
+            assert!(matches!(refused, Err(TreeError::Invalid(_))), "{refused:?}");
+            assert_eq!(nodes.wanted(PATH), Some(before.clone()));
+        }
+        discovery.register(&instance(1, "r3")).await.unwrap();
+        assert!(nodes.wanted(PATH).unwrap().contains("r3"));
+        discovery.unregister(&instance(1, "r3")).await.unwrap();
+        assert_eq!((nodes.wanted(PATH), discovery.registrations()), (None, 0));
+    }
+
+    #[tokio::test]
+    async fn a_registration_that_can_never_work_is_forgotten() {
+        let (nodes, discovery) = world();
+        let large = instance(1, "r1").with("label", "x".repeat(Nodes::LIMIT));
+        assert!(matches!(discovery.register(&large).await, Err(TreeError::Invalid(_))));
+        assert_eq!((nodes.wanted(PATH), discovery.registrations()), (None, 0));
+        discovery.unregister(&large).await.unwrap();
+        assert_eq!(nodes.wanted(PATH), None);
     }
 }
