@@ -234,4 +234,32 @@ mod tests {
         let urls = AddressUrls::new(&UrlFactory::new()).of(&addresses);
         assert!(urls.iter().zip(1..).all(|(url, number)| url.param("n") == Some(&*number.to_string())));
     }
+
+    #[test]
+    fn an_ipv6_instance_has_the_address_that_any_url_of_it_has() {
+        let mut address = address(1, &service(), &[]);
+        let instance = ServiceInstance { host: Arc::from("2001:db8::1"), ..(*address.instance).clone() };
+        address.instance = Arc::new(instance);
+        let url = AddressUrls::new(&UrlFactory::new()).of(&Arc::from([address]))[0].clone();
+        let parsed = Url::parse(&url.to_full_string()).unwrap();
+        assert_eq!((url.host(), url.address(), &url), (parsed.host(), parsed.address(), &parsed));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_metadata_makes_a_url_panic(
+            name in ".{0,12}", protocol in ".{0,6}", path in proptest::option::of(".{0,12}"), host in ".{1,12}",
+            params in proptest::collection::btree_map(".{0,8}", ".{0,8}", 0..4),
+            labels in proptest::collection::btree_map(".{0,8}", ".{0,8}", 0..3),
+        ) {
+            let service = ServiceInfo {
+                group: Some(name.clone()), version: Some(host.clone()), name, protocol, port: 1, path, params,
+            };
+            let mut instance = ServiceInstance::new("demo", host, 1);
+            instance.metadata = labels;
+            let one = ServiceAddress { instance: Arc::new(instance), service: Arc::new(service), port: 1 };
+            let url = AddressUrls::new(&UrlFactory::new()).of(&Arc::from([one]))[0].clone();
+            let _ = (url.address(), url.service_key(), Url::parse(&url.to_full_string()));
+        }
+    }
 }
