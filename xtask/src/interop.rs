@@ -220,11 +220,9 @@ fn models(direction: Direction, version: Version, report: &mut Report) {
     discovery::run(consumer, provider, version, &mut |mode, case, outcome| {
         report.add(version.number(), direction.name(), mode, case, outcome);
     });
-    if direction == Direction::RustToJava {
-        migration::run(version, &mut |case, outcome| {
-            report.add(version.number(), direction.name(), "all", case, outcome);
-        });
-    }
+    migration::run(consumer, provider, version, &mut |case, outcome| {
+        report.add(version.number(), direction.name(), "all", case, outcome);
+    });
 }
 
 /// The folder of a run: logs, homes, and the files of its network.

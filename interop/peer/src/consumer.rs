@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
-use dubhe::{Dubhe, GenericService};
+use dubhe::{Connected, Dubhe, GenericService};
 
 use crate::api::{EchoClient, GreetClient};
 use crate::cases::Cases;
@@ -151,12 +151,16 @@ impl References {
     }
 
     /// A client of the group whose settings are the provider's.
-    pub(crate) async fn plain_echo(&self, dubhe: &Dubhe, group: &str) -> dubhe::Result<EchoClient> {
+    pub(crate) async fn plain_echo(
+        &self,
+        dubhe: &Dubhe,
+        group: &str,
+    ) -> dubhe::Result<Connected<EchoClient>> {
         let mut reference = dubhe.reference::<EchoClient>().retries(0).check(false).group(group);
         if let Some(version) = &self.identity.version {
             reference = reference.version(version);
         }
-        reference.get().await
+        reference.connect().await
     }
 
     /// A client of the group whose settings are the provider's.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
+use dubhe::Connected;
 use serde_json::json;
 
 use crate::api::{Echo, EchoClient, Greet, GreetClient};
@@ -52,29 +53,32 @@ pub(crate) async fn run(options: Options) -> Result<ExitCode> {
 }
 
 /// The clients of one group.
-#[derive(Debug)]
 struct Clients {
-    echo: EchoClient,
+    echo: Connected<EchoClient>,
     greet: GreetClient,
 }
 
 impl Clients {
     async fn execute(&self, command: &str) -> Result<String> {
         match command {
-            "echo" => Ok(self.echo.who().await?),
+            "echo" => Ok(self.echo.client.who().await?),
             "greet" => Ok(self.greet.who().await?),
             "bean" => {
                 let user = Some(fixtures::user("Ada"));
-                same(&user, &self.echo.echo_user(user.clone()).await?)
+                same(&user, &self.echo.client.echo_user(user.clone()).await?)
             }
             "timeout" => self.timeout().await,
+            "explain" => {
+                let migration = self.echo.migration().context("there is no migration")?;
+                Ok(migration.to_string())
+            }
             _ => bail!("no such command: {command}"),
         }
     }
 
     async fn timeout(&self) -> Result<String> {
         let start = Instant::now();
-        let error = failure(self.echo.sleep(1_500)).await?;
+        let error = failure(self.echo.client.sleep(1_500)).await?;
         let took = start.elapsed();
         ensure!(error.is_timeout(), "expected a timeout, got {error}");
         ensure!(PROVIDER_TIMEOUT.contains(&took), "after {took:?}");

@@ -67,18 +67,23 @@ fn run_all(consumer: Peer, provider: Peer, version: Version, tell: Tell<'_>) -> 
     for provider in &mut providers {
         provider.ready()?;
     }
-    for consumer in &consumers {
-        consumer.finder.ready()?;
+    for one in &consumers {
+        one.finder.ready()?;
     }
 
-    found(&providers, &mut consumers, tell);
+    found(consumer, &providers, &mut consumers, tell);
     registered(&mut rules, &providers, &consumers, tell)?;
     exported_later(&mut providers, &mut consumers, tell)?;
-    stopped(&mut rules, providers, &mut consumers, tell)
+    stopped(&mut rules, providers, &mut consumers, tell)?;
+    // The same for Java would start five processes more; the migration under load has one return.
+    if provider == Peer::Rust {
+        returned(&registry, &name("returned"), &mut consumers, tell)?;
+    }
+    Ok(())
 }
 
 /// Who finds whom, and what arrives beside the address.
-fn found(providers: &[Provider], consumers: &mut [Consumer], tell: Tell<'_>) {
+fn found(consumer: Peer, providers: &[Provider], consumers: &mut [Consumer], tell: Tell<'_>) {
     let deadline = Instant::now() + CHANGE;
     for (provider, variant) in providers.iter().map(|provider| (provider, provider.variant)) {
         for Consumer { step, finder } in consumers.iter_mut().filter(|one| variant.is_found_by(one.step)) {
@@ -92,6 +97,11 @@ fn found(providers: &[Provider], consumers: &mut [Consumer], tell: Tell<'_>) {
                 &variant.case(*step, "provider-timeout"),
                 finder.ask("timeout", &variant.tag()),
             );
+            if consumer == Peer::Rust {
+                let explained = finder.ask("explain", &variant.tag());
+                let outcome = explained.and_then(|text| variant.check_side(*step, text));
+                tell(variant.mode, &variant.case(*step, "explained"), outcome);
+            }
         }
     }
     // Now that each provider is known by one model, an absence in the other is no matter of time.
@@ -181,6 +191,28 @@ fn stopped(
     Ok(())
 }
 
+/// Providers that start anew, at the same addresses, are found again.
+fn returned(registry: &str, log: &str, consumers: &mut [Consumer], tell: Tell<'_>) -> Result<()> {
+    let mut providers = Vec::new();
+    for (variant, port) in VARIANTS.iter().zip(PORT..) {
+        let name = format!("{log}-{}", variant.tag());
+        providers.push(Provider::begin(*variant, Peer::Rust, &name, port, registry)?);
+    }
+    for provider in &mut providers {
+        provider.ready()?;
+    }
+    let deadline = Instant::now() + CHANGE;
+    for (provider, variant) in providers.iter().map(|provider| (provider, provider.variant)) {
+        for Consumer { step, finder } in consumers.iter_mut().filter(|one| variant.is_found_by(one.step)) {
+            let outcome = finder.await_outcome("echo", &variant.tag(), deadline, |outcome| {
+                outcome.as_ref().is_ok_and(|who| *who == provider.who)
+            });
+            tell(variant.mode, &variant.case(*step, "returned"), outcome);
+        }
+    }
+    Ok(())
+}
+
 /// How a provider makes itself known.
 #[derive(Debug, Clone, Copy)]
 struct Variant {
@@ -205,6 +237,14 @@ impl Variant {
             Step::ApplicationFirst => true,
             Step::ForceApplication => self.mode != "interface",
         }
+    }
+
+    /// Whether calls go to the side that a consumer of this step should prefer, as Dubhe explains it.
+    fn check_side(self, step: Step, explanation: String) -> Outcome {
+        let by_interface = step == Step::ForceInterface || self.mode == "interface";
+        let side = if by_interface { "* interface-level" } else { "* application-level" };
+        let fits = explanation.contains(side) && explanation.contains(&format!("step {}", step.word()));
+        if fits { Ok(explanation) } else { Err(format!("expected {side}: {explanation}")) }
     }
 
     /// The name of a case about the provider alone.
@@ -290,6 +330,10 @@ impl Provider {
         command.args(["--register-mode", variant.mode]);
         if let Some(metadata) = variant.metadata {
             command.args(["--metadata", metadata]);
+            if metadata == "local" && variant.mode == "instance" {
+                // Elsewhere metadata is answered at the services' own port.
+                command.args(["--metadata-port", &(port + 100).to_string()]);
+            }
         }
         Ok(Self { variant, port, program: Program::start(&mut command, name)?, who: String::new() })
     }

@@ -25,6 +25,11 @@ impl Finder {
     /// Starts it without waiting; its log and its home are called `name`.
     pub(super) fn begin(peer: Peer, name: &str, options: &[&str]) -> Result<Self> {
         let mut command = peer.command(Role::Find, name)?;
+        if let Peer::Java(_) = peer {
+            // Java 3.1 keeps the addresses of providers that have all gone, and looks after lost connections once per heartbeat
+            // interval, by default each minute.
+            command.args(["--param", "heartbeat=3000"]);
+        }
         Ok(Self { program: Program::start(command.args(options), name)? })
     }
 

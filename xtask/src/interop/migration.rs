@@ -1,4 +1,4 @@
-//! A Rust consumer under load whose application is moved from one discovery model to the other and back, by rules that the Java
+//! A consumer under load whose application is moved from one discovery model to the other and back, by rules that the Java
 //! client publishes, while providers that are registered for one model, the other, and both come and go. No call may fail.
 
 use anyhow::{Context, Result, bail};
@@ -25,10 +25,10 @@ const CASES: [&str; 7] = [
     "migration/back-to-force-interface",
 ];
 
-/// Runs the cases and tells each.
-pub(super) fn run(version: Version, tell: &mut dyn FnMut(&str, Outcome)) {
+/// Runs the cases and tells each. `version` is the Java side, whose rule client is used.
+pub(super) fn run(consumer: Peer, provider: Peer, version: Version, tell: &mut dyn FnMut(&str, Outcome)) {
     let mut done = 0;
-    let result = Stage { version }.run(&mut |remark| {
+    let result = Stage { consumer, provider, version }.run(&mut |remark| {
         tell(CASES[done], Ok(remark));
         done += 1;
     });
@@ -41,18 +41,20 @@ pub(super) fn run(version: Version, tell: &mut dyn FnMut(&str, Outcome)) {
 }
 
 struct Stage {
+    consumer: Peer,
+    provider: Peer,
     version: Version,
 }
 
 impl Stage {
-    /// Provider I is registered at interface level, provider A as its application's instance, provider B both ways.
+    /// Provider I is registered at interface level, provider A as its application's instance, provider B, which is of the
+    /// consumer's kind, both ways.
     fn run(&self, held: &mut dyn FnMut(String)) -> Result<()> {
         let (_zookeeper, registry) = zookeeper(&self.name("zookeeper"))?;
-        let java = Peer::Java(self.version);
         let mut rules = Rules::begin(self.version, &self.name("rules"), &registry)?;
-        let by_interface = self.provide(java, "I", "interface", 21_000, &registry)?;
-        let by_application = self.provide(java, "A", "instance", 21_001, &registry)?;
-        let both = self.provide(Peer::Rust, "B", "all", 21_002, &registry)?;
+        let by_interface = self.provide(self.provider, "I", "interface", 21_000, &registry)?;
+        let by_application = self.provide(self.provider, "A", "instance", 21_001, &registry)?;
+        let both = self.provide(self.consumer, "B", "all", 21_002, &registry)?;
         rules.ready()?;
         for provider in [&by_interface, &by_application, &both] {
             provider.ready()?;
@@ -60,7 +62,7 @@ impl Stage {
 
         rules.migrate(APPLICATION, "FORCE_INTERFACE")?;
         let options = ["--registry", &registry, "--app", APPLICATION, "--retries", "0"];
-        let mut load = Load::start(Peer::Rust, &self.name("consumer"), &options)?;
+        let mut load = Load::start(self.consumer, &self.name("consumer"), &options)?;
         held(load.without_failure("I and B are called", &|second| called(second, "IB"))?);
         expect_consumer_node(&mut rules, true)?;
 
@@ -70,7 +72,7 @@ impl Stage {
         by_application.stop().context("stopping provider A")?;
         held(load.without_failure("only B is called", &|second| called(second, "B"))?);
 
-        let by_application = self.provide(java, "A", "instance", 21_001, &registry)?;
+        let by_application = self.provide(self.provider, "A", "instance", 21_001, &registry)?;
         by_application.ready()?;
         held(load.without_failure("A and B are called", &|second| called(second, "AB"))?);
 
@@ -99,7 +101,7 @@ impl Stage {
     }
 
     fn name(&self, what: &str) -> String {
-        format!("migration-{}-{what}", self.version.number())
+        format!("migration-{}-to-{}-{what}", self.consumer.name(), self.provider.name())
     }
 }
 
