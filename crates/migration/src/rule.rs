@@ -206,8 +206,12 @@ impl Scalar for bool {
     const EXPECTED: &'static str = "true or false";
 
     fn read(text: &str) -> Result<Self, String> {
-        // As in Java, case does not matter; unlike in Java, other words are errors instead of false.
-        number(&text.to_ascii_lowercase(), Self::EXPECTED)
+        // As in Java, case does not matter, and its parser knows more words; others are errors here instead of false.
+        match &*text.to_ascii_lowercase() {
+            "yes" | "on" => Ok(true),
+            "no" | "off" => Ok(false),
+            text => number(text, Self::EXPECTED),
+        }
     }
 }
 
@@ -330,6 +334,11 @@ applications:
         assert_eq!((rule.threshold, rule.delay, rule.force), (Some(0.5), Some(3), Some(true)));
         assert_eq!(rule.proportion, None);
         assert!(rule.interfaces.is_empty() && rule.applications.is_empty());
+        for (word, expected) in [("yes", true), ("On", true), ("NO", false), ("off", false), ("False", false)]
+        {
+            let rule = MigrationRule::parse(&format!("force: {word}")).unwrap();
+            assert_eq!(rule.force, Some(expected), "{word}");
+        }
     }
 
     #[test]
