@@ -20,7 +20,7 @@ pub async fn join_times(rounds: usize) -> anyhow::Result<Vec<Duration>> {
     };
     let consumer = Dubhe::builder("push-consumer").registry_config(registry()).start().await?;
     let reference = consumer.reference::<BenchClient>().check(false).connect().await?;
-    let mut status = reference.directory().status();
+    let mut status = reference.directory().unwrap().status();
     let loopback = ProtocolConfig { host: Some("127.0.0.1".to_owned()), ..ProtocolConfig::dubbo(0) };
     let provider =
         Dubhe::builder("push-provider").registry_config(registry()).protocol(loopback).start().await?;

@@ -227,6 +227,7 @@ impl Fleet {
             session: tree.session(),
             mapping: Arc::new(TreeServiceNameMapping::new(&url, tree)),
             listeners: Arc::new(InstanceListeners::new(discovery, Arc::new(source))),
+            rules: None,
             own: None,
             url,
         })))

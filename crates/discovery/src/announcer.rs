@@ -92,6 +92,12 @@ impl Announcer {
         self.take_back_former(&mut state).await
     }
 
+    /// Whether what is exported now can be announced: the error of the description, if not.
+    pub fn check(&self) -> Result<(), TreeError> {
+        // Not the metadata of now: a revision counts as handed out once it is made.
+        (self.describe)(&MetadataInfo::default()).map(|_| ())
+    }
+
     /// Announces now and after every change, and tries again what failed, for ever: to be spawned, and aborted in the end.
     pub async fn run(&self) {
         let mut changes = self.own.changes();

@@ -73,6 +73,9 @@ pub use metadata_service::{MetadataService, ask_metadata_service, metadata_from_
 mod mapping;
 pub use mapping::TreeServiceNameMapping;
 
+mod no_mapping;
+pub use no_mapping::NoMapping;
+
 mod instance_listeners;
 pub use instance_listeners::{InstanceListeners, Offer, Offers};
 

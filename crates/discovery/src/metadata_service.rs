@@ -54,18 +54,23 @@ const METHODS: [(&str, &[&str]); 16] = [
 /// Answers consumers about what this application exports.
 ///
 /// To be exported unregistered, with the application as group and version `1.0.0`. A revision is answered as long as
-/// [`OwnMetadata`] knows it, and with null otherwise. Of the older methods `getExportedURLs`, `serviceName` and
+/// an [`OwnMetadata`] knows it, and with null otherwise. Of the older methods `getExportedURLs`, `serviceName` and
 /// `version` are answered; the rest is null or empty, as for an application that has nothing of the kind.
 pub struct MetadataService {
-    own: Arc<OwnMetadata>,
+    application: Arc<str>,
+    own: Vec<Arc<OwnMetadata>>,
     definition: Arc<ServiceDefinition>,
 }
 
 impl MetadataService {
-    /// The service for what `own` knows.
-    pub fn new(own: Arc<OwnMetadata>) -> Self {
+    /// The service of `application` for what `own` knows: what it exports to each of its registries.
+    pub fn new(application: impl Into<Arc<str>>, own: Vec<Arc<OwnMetadata>>) -> Self {
         let methods = METHODS.iter().map(|(name, types)| method(name, types)).collect();
-        Self { own, definition: Arc::new(ServiceDefinition::new(METADATA_SERVICE, methods)) }
+        Self {
+            application: application.into(),
+            own,
+            definition: Arc::new(ServiceDefinition::new(METADATA_SERVICE, methods)),
+        }
     }
 
     fn answer(&self, index: usize, arguments: &dyn Arguments) -> Value {
@@ -73,16 +78,16 @@ impl MetadataService {
         let values: Vec<Value> = (0..arguments.len()).filter_map(|at| arguments.value(at)).collect();
         let text = |at: usize| values.get(at).and_then(Value::as_str).filter(|text| !text.is_empty());
         match &*method.name {
-            "serviceName" => Value::from(Arc::clone(self.own.application())),
+            "serviceName" => Value::from(Arc::clone(&self.application)),
             "version" => Value::from(METADATA_SERVICE_V1),
             "getSubscribedURLs" => Value::typed_list(SORTED_SET, Vec::new()),
             GET_EXPORTED_URLS => self.exported(text(0).unwrap_or(ALL), text(1), text(2), text(3)),
             GET_METADATA_INFO => {
-                let known = text(0).and_then(|revision| self.own.of_revision(revision));
-                known.map_or(Value::Null, |info| metadata_to_value(&info))
+                let known = |revision: &str| self.own.iter().find_map(|own| own.of_revision(revision));
+                text(0).and_then(known).map_or(Value::Null, |info| metadata_to_value(&info))
             }
             "getMetadataInfos" => {
-                let known = self.own.revisions();
+                let known: Vec<_> = self.own.iter().flat_map(|own| own.revisions()).collect();
                 let entry = |info: &Arc<MetadataInfo>| {
                     Some((Value::from(info.revision.as_deref()?), metadata_to_value(info)))
                 };
@@ -105,8 +110,13 @@ impl MetadataService {
                 || (ServiceKey::from_url(url) == key
                     && protocol.is_none_or(|protocol| protocol == url.protocol()))
         };
-        let urls: BTreeSet<String> =
-            self.own.exported().iter().filter(|url| fits(url)).map(Url::to_full_string).collect();
+        let urls: BTreeSet<String> = self
+            .own
+            .iter()
+            .flat_map(|own| own.exported())
+            .filter(fits)
+            .map(|url| url.to_full_string())
+            .collect();
         Value::typed_list(SORTED_SET, urls.into_iter().map(Value::from).collect::<Vec<_>>())
     }
 }

@@ -41,17 +41,22 @@ pub struct ServiceDiscoveryRegistryParts {
     pub mapping: Arc<dyn ServiceNameMapping>,
     /// What their instances offer.
     pub listeners: Arc<InstanceListeners>,
+    /// Who keeps rules by interface, beside the providers of the other model; `None`: nobody.
+    pub rules: Option<Arc<dyn Registry>>,
     /// What this application exports, and who announces it; `None`: it exports nothing.
     pub own: Option<(Arc<OwnMetadata>, Arc<Announcer>)>,
 }
 
 /// A registry whose providers are the instances of applications.
 ///
-/// - A subscription follows the mapping, the instances and their metadata. Its view has providers only: rules are in
-///   the config centre.
+/// - A subscription follows the mapping, the instances and their metadata. The rules in its view are those of the
+///   interface in [`ServiceDiscoveryRegistryParts::rules`]: unlike in Dubbo, a rule there does not cease to hold because
+///   a consumer finds its providers by application.
 /// - A provider that is registered is added to the application's metadata and its interface to the mapping. Both are
-///   intents and never fail: the instance is announced for all of them together, shortly after the last one, and what
-///   fails is tried again. [`Announcer::announce`] waits for it.
+///   intents: the instance is announced for all of them together, shortly after the last one, and what fails is tried
+///   again. [`Announcer::announce`] waits for it. Only the first provider waits until the instance is registered, and
+///   fails when that cannot be, unless `check=false`.
+/// - A provider that is unregistered is gone from what is announced when that returns.
 /// - A consumer is not registered: it is no service.
 ///
 /// Closing withdraws the instance and ends all subscriptions. The tree belongs to whoever opened it.
@@ -91,6 +96,15 @@ impl ServiceDiscoveryRegistry {
         if *self.closed.borrow() { Err(RegistryError::Closed(self.parts.url.address())) } else { Ok(()) }
     }
 
+    fn failed(&self, action: &'static str, url: &Url, cause: TreeError) -> RegistryError {
+        RegistryError::Failed {
+            action,
+            url: url.to_plain_string().into(),
+            registry: self.parts.url.address().into(),
+            cause,
+        }
+    }
+
     fn follow(&self, consumer: &Url) -> MappedService {
         let ServiceDiscoveryRegistryParts { url, mapping, listeners, .. } = &self.parts;
         MappedService::follow(consumer, url, &**mapping, Arc::clone(listeners))
@@ -126,12 +140,22 @@ impl ServiceDiscoveryRegistry {
             return Ok(());
         }
         let reason = now.trouble.as_deref().unwrap_or("no answer in time").to_owned();
-        Err(RegistryError::Failed {
-            action,
-            url: consumer.to_plain_string().into(),
-            registry: self.parts.url.address().into(),
-            cause: TreeError::Unreachable { address: self.parts.url.address(), reason },
-        })
+        let cause = TreeError::Unreachable { address: self.parts.url.address(), reason };
+        Err(self.failed(action, consumer, cause))
+    }
+
+    /// The rules that are kept for the interface, as far as `consumer` subscribes to rules.
+    async fn rules(&self, consumer: &Url) -> Result<Option<Subscription>, RegistryError> {
+        let Some(registry) = &self.parts.rules else { return Ok(None) };
+        let rules = [keys::category::CONFIGURATORS, keys::category::ROUTERS];
+        let category = consumer.category();
+        let wanted: Vec<&str> =
+            rules.into_iter().filter(|one| category == keys::ANY || list_contains(category, one)).collect();
+        if wanted.is_empty() {
+            return Ok(None);
+        }
+        let url = consumer.with_param(keys::CATEGORY, wanted.join(","));
+        registry.subscribe(&url).await.map(Some)
     }
 
     /// Writes the mapping until it works.
@@ -170,24 +194,46 @@ impl Registry for ServiceDiscoveryRegistry {
             )));
         };
         own.add(url);
+        if let Err(error) = announcer.check() {
+            own.remove(url);
+            return Err(self.failed("register", url, error));
+        }
         let service = service_info(url);
-        let mut tasks = self.tasks.lock();
-        let map = || self.map(service.name.clone(), Arc::clone(own.application()));
-        tasks.mapping.entry(service.match_key()).or_insert_with(map);
-        tasks.announcing.get_or_insert_with(|| {
-            let announcer = Arc::clone(announcer);
-            AbortOnDrop(tokio::spawn(async move { announcer.run().await }.in_current_span()).abort_handle())
-        });
+        let is_first = {
+            let mut tasks = self.tasks.lock();
+            let map = || self.map(service.name.clone(), Arc::clone(own.application()));
+            tasks.mapping.entry(service.match_key()).or_insert_with(map);
+            let is_first = tasks.announcing.is_none();
+            tasks.announcing.get_or_insert_with(|| {
+                let announcer = Arc::clone(announcer);
+                let announcing = async move { announcer.run().await };
+                AbortOnDrop(tokio::spawn(announcing.in_current_span()).abort_handle())
+            });
+            is_first
+        };
+        if is_first
+            && self.parts.url.bool_param(keys::CHECK, true)
+            && let Err(error) = announcer.announce().await
+        {
+            own.remove(url);
+            let mut tasks = self.tasks.lock();
+            tasks.mapping.remove(&service.match_key());
+            tasks.announcing = None;
+            return Err(self.failed("register", url, error));
+        }
         Ok(())
     }
 
     async fn unregister(&self, url: &Url) -> Result<(), RegistryError> {
         self.check_open()?;
-        if let Some((own, _)) = self.parts.own.as_ref().filter(|_| !is_consumer(url)) {
-            own.remove(url);
-            self.tasks.lock().mapping.remove(&service_info(url).match_key());
+        let Some((own, announcer)) = self.parts.own.as_ref().filter(|_| !is_consumer(url)) else {
+            return Ok(());
+        };
+        self.tasks.lock().mapping.remove(&service_info(url).match_key());
+        if !own.remove(url) {
+            return Ok(());
         }
-        Ok(())
+        announcer.announce().await.map_err(|error| self.failed("unregister", url, error))
     }
 
     async fn subscribe(&self, url: &Url) -> Result<Subscription, RegistryError> {
@@ -199,9 +245,12 @@ impl Registry for ServiceDiscoveryRegistry {
             return Ok(Subscription::new(view, sender));
         }
         let mut service = self.follow(url);
-        self.first_addresses("subscribe", url, &mut service).await?;
+        let (first, rules) =
+            futures::join!(self.first_addresses("subscribe", url, &mut service), self.rules(url));
+        first?;
+        let mut rules = rules?;
         let mut urls = AddressUrls::new(&self.urls);
-        sender.send_replace(as_view(service.addresses(), &mut urls));
+        sender.send_replace(as_view(service.addresses(), &mut urls, rules.as_mut()));
         view.mark_changed();
         let mut closed = self.closed.subscribe();
         let following = async move {
@@ -212,8 +261,9 @@ impl Registry for ServiceDiscoveryRegistry {
                     is_alive = service.changed() => if !is_alive {
                         return;
                     },
+                    () = changed(&mut rules) => {}
                 }
-                sender.send_replace(as_view(service.addresses(), &mut urls));
+                sender.send_replace(as_view(service.addresses(), &mut urls, rules.as_mut()));
             }
         };
         let span = tracing::debug_span!("subscription", rpc.service = url.service_interface());
@@ -248,7 +298,11 @@ impl fmt::Debug for ServiceDiscoveryRegistry {
     }
 }
 
-fn as_view(addresses: &ServiceAddresses, urls: &mut AddressUrls) -> Arc<ServiceView> {
+fn as_view(
+    addresses: &ServiceAddresses,
+    urls: &mut AddressUrls,
+    rules: Option<&mut Subscription>,
+) -> Arc<ServiceView> {
     let providers = match &addresses.known {
         Some(known) => {
             let urls = urls.of(known);
@@ -256,8 +310,25 @@ fn as_view(addresses: &ServiceAddresses, urls: &mut AddressUrls) -> Arc<ServiceV
         }
         None => Category::Unknown,
     };
-    let trouble = addresses.trouble.clone().or_else(|| addresses.failure.clone());
-    Arc::new(ServiceView { providers, trouble, ..ServiceView::default() })
+    let rules = rules.map(Subscription::view).unwrap_or_default();
+    let trouble = [&addresses.trouble, &addresses.failure, &rules.trouble].into_iter().flatten().next();
+    Arc::new(ServiceView {
+        providers,
+        configurators: rules.configurators.clone(),
+        routers: rules.routers.clone(),
+        trouble: trouble.cloned(),
+        ..ServiceView::default()
+    })
+}
+
+/// Waits for other rules; for ever when there will be none.
+async fn changed(rules: &mut Option<Subscription>) {
+    if let Some(subscription) = rules
+        && subscription.changed().await
+    {
+        return;
+    }
+    std::future::pending().await
 }
 
 fn is_consumer(url: &Url) -> bool {

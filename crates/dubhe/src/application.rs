@@ -1,27 +1,33 @@
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use dubhe_common::{Url, defaults, keys, list_items};
 use dubhe_config::{DubboConfig, ProtocolConfig, ReferenceConfig, RegistryConfig, ServiceConfig};
+use dubhe_core::config_center::MIGRATION_GROUP;
 use dubhe_core::error::{ErrorCode, RpcError};
 use dubhe_core::extension;
 use dubhe_core::load_balance::LoadBalance;
+use dubhe_core::metadata::MetadataClient;
 use dubhe_core::protocol::Protocol;
 use dubhe_core::registry::Registry;
 use dubhe_core::router::RouterChain;
 use dubhe_core::service::Service;
+use dubhe_migration::{LocalRule, MigrationRule, Properties, RuleInForce, RuleSource};
 use dubhe_proxy::{ServiceInterface, TypedClient};
 use dubhe_registry::MemoryStore;
 use dubhe_router::{Chain, ConditionRouter};
 use parking_lot::Mutex;
+use tokio::sync::watch;
 
+use crate::application_level::InstanceClient;
 use crate::export::{Export, ExportedService};
 use crate::extensions::Extensions;
 use crate::in_flight::InFlight;
 use crate::open_references::OpenReferences;
+use crate::own_instance::OwnService;
 use crate::refer::{GenericReference, Reference};
 use crate::registries::Registries;
 use crate::{address, consumer, provider};
@@ -40,6 +46,12 @@ struct Inner {
     balancers: Arc<extension::Extensions<dyn LoadBalance>>,
     protocols: Arc<extension::Extensions<dyn Protocol>>,
     registries: Registries,
+    /// What this application says of itself by application.
+    own_service: Arc<OwnService>,
+    /// Where the migration rules of this application come from, once a reference asks.
+    migration_rules: OnceLock<RuleSource>,
+    migration_file: Option<LocalRule>,
+    properties: Properties,
     in_flight: Arc<InFlight>,
     references: Arc<OpenReferences>,
     exports: Mutex<Exports>,
@@ -131,7 +143,7 @@ impl Dubhe {
 
     /// Ends gracefully; idempotent, and safe at any time after start. In this order:
     ///
-    /// 1. no further service is exported, and those that are leave the registries;
+    /// 1. no further service is exported, and those that are leave the registries, in both models;
     /// 2. connected consumers are told that no more calls are wanted, and calls being served finish: until then they may make calls
     ///    themselves;
     /// 3. new calls of the application's own references are refused, and those under way finish;
@@ -150,6 +162,9 @@ impl Dubhe {
             exports.ended = true;
             exports.services.clone()
         };
+        // The instance first: it stands for all services at once, and is not to be announced anew while they leave.
+        let withdraw = inner.registries.application_levels().map(|one| one.withdraw());
+        futures::future::join_all(withdraw).await;
         // All at once: with a thousand services one after the other would take as many round trips.
         futures::future::join_all(exports.iter().map(ExportedService::unregister)).await;
         let (grace, began) = (self.shutdown_wait(), Instant::now());
@@ -164,6 +179,7 @@ impl Dubhe {
         for export in &exports {
             export.unexport().await;
         }
+        inner.own_service.close().await;
         inner.references.close().await;
         for (_, protocol) in &protocols {
             protocol.close().await;
@@ -171,6 +187,20 @@ impl Dubhe {
         inner.registries.close().await;
         inner.exports.lock().services.clear();
         *done = true;
+    }
+
+    /// Returns when what was exported so far can be found by application at every registry.
+    ///
+    /// That comes by itself: the services of an application are announced together, about 100 ms after the last one, and what fails is
+    /// tried again. Wait for it where others must find a service at once, or before telling a supervisor that the application is ready.
+    /// An application that exports nothing has nothing to announce.
+    ///
+    /// Errors: a registry cannot be reached, or refuses it. It is still tried again.
+    pub async fn announce(&self) -> Result<(), RpcError> {
+        for one in self.0.registries.application_levels() {
+            one.announce().await?;
+        }
+        Ok(())
     }
 
     /// The configuration in force.
@@ -206,6 +236,31 @@ impl Dubhe {
 
     pub(crate) fn registries(&self) -> &Registries {
         &self.0.registries
+    }
+
+    pub(crate) fn own_service(&self) -> &OwnService {
+        &self.0.own_service
+    }
+
+    /// The migration rule of this application as it changes; `None` where no rule can be.
+    pub(crate) fn migration_rules(&self) -> Option<watch::Receiver<Arc<RuleInForce>>> {
+        let inner = &*self.0;
+        let center = inner.registries.config_center();
+        if center.is_none() && inner.migration_file.is_none() {
+            return None;
+        }
+        let source = inner.migration_rules.get_or_init(|| {
+            let application = &*inner.config.application.name;
+            let texts =
+                center.map(|center| center.listen(MIGRATION_GROUP, &format!("{application}.migration")));
+            RuleSource::follow(application, texts, inner.migration_file.clone())
+        });
+        Some(source.rules())
+    }
+
+    /// The properties that migration looks at.
+    pub(crate) fn properties(&self) -> &Properties {
+        &self.0.properties
     }
 
     pub(crate) fn in_flight(&self) -> &Arc<InFlight> {
@@ -335,6 +390,27 @@ impl Dubhe {
     }
 }
 
+/// The migration rule in the configured file.
+async fn migration_file(config: &DubboConfig) -> Result<Option<LocalRule>, RpcError> {
+    let migration = &config.application.migration;
+    let Some(path) = &migration.file else { return Ok(None) };
+    let failed = |error: &dyn std::fmt::Display| {
+        let text = format!(
+            "the migration rule in {path} (`dubbo.application.migration.file`) cannot be used: {error}"
+        );
+        RpcError::new(ErrorCode::Unknown, text)
+    };
+    let (file, read) = (path.clone(), |path: String| std::fs::read_to_string(path));
+    let text = tokio::task::spawn_blocking(move || read(file)).await.map_err(|stopped| failed(&stopped))?;
+    let text = text.map_err(|error| failed(&error))?;
+    MigrationRule::parse(&text).map_err(|error| failed(&error))?;
+    let rule = LocalRule::new(text);
+    Ok(Some(match migration.delay {
+        Some(delay) => LocalRule { delay: Duration::from_millis(delay), ..rule },
+        None => rule,
+    }))
+}
+
 fn port_key(protocol: &ProtocolConfig) -> (String, Option<String>) {
     (protocol.name.clone().unwrap_or_else(|| "dubbo".to_owned()), protocol.host.clone())
 }
@@ -452,7 +528,14 @@ impl DubheBuilder {
             ));
         }
         extensions.add_dubbo(&config.application.name);
-        let registries = Registries::open(&config, &extensions)?;
+        let migration_file = migration_file(&config).await?;
+        let protocols = std::mem::replace(&mut extensions.protocols, extension::Extensions::new("protocol"));
+        let protocols = Arc::new(protocols);
+        let own_service = Arc::new(OwnService::new(&config.application)?);
+        let port = config.application.metadata_service_port;
+        let client: Arc<dyn MetadataClient> =
+            Arc::new(InstanceClient { protocols: Arc::clone(&protocols), port });
+        let registries = Registries::open(&config, &extensions, &client, &own_service).await?;
         let target = registries.first_address();
         let host =
             tokio::task::spawn_blocking(move || address::to_register(target.as_deref())).await.map_err(
@@ -460,14 +543,17 @@ impl DubheBuilder {
             )?;
         let balancers =
             std::mem::replace(&mut extensions.load_balances, extension::Extensions::new("loadbalance"));
-        let protocols = std::mem::replace(&mut extensions.protocols, extension::Extensions::new("protocol"));
         Ok(Dubhe(Arc::new(Inner {
+            properties: Arc::new(config.properties()),
             config,
             host,
             extensions,
             balancers: Arc::new(balancers),
-            protocols: Arc::new(protocols),
+            protocols,
             registries,
+            own_service,
+            migration_rules: OnceLock::new(),
+            migration_file,
             in_flight: Arc::default(),
             references: Arc::default(),
             exports: Mutex::default(),

@@ -5,8 +5,12 @@
 //!   provider URL            application, protocol, defaults, service settings
 //!   skeleton                service object, inside the provider filters
 //!   protocol export         the server listens (shared by the services of one address)
+//!   metadata service        once per application, before anything is registered by application
 //!   registered URL          without what concerns only this machine, or short
-//!   register                in each registry that the service names
+//!   register                in each registry that the service names, by its register mode:
+//!     by application        metadata, then the mapping and the instance: announced together, shortly after the last service
+//!     by interface          the URL
+//!   definition              for people, in the background
 //! ```
 
 use std::sync::Arc;
@@ -21,12 +25,16 @@ use dubhe_core::invoker::SharedInvoker;
 use dubhe_core::protocol::{Exported, Exporter};
 use dubhe_core::registry::Registry;
 use dubhe_core::service::Service;
+use dubhe_discovery::provider_definition;
 use dubhe_proxy::{ServiceInterface, Skeleton};
 use dubhe_registry::registered_url::{Dialect, Form, registered_provider_url};
 use tokio::sync::Mutex;
 
 use crate::application::Dubhe;
 use crate::provider;
+
+/// `codeSource` of the definitions: where Java writes the path of a class's file.
+const CODE_SOURCE: &str = "dubhe";
 
 /// A service being set up for export.
 ///
@@ -84,6 +92,9 @@ impl<'a> Export<'a> {
 
     /// Serves and registers the service, by each protocol that it names. Returns when it can be called: with a `delay`, after that.
     ///
+    /// By application, the services of one application are announced together: consumers see a further service about 100 ms later, or
+    /// when [`Dubhe::announce`] returns.
+    ///
     /// Errors: a setting cannot be used, the address cannot be listened on, or the registry cannot be reached and its `check` is on.
     /// After an error nothing is left of the export.
     pub async fn export(self) -> Result<ExportedService, RpcError> {
@@ -137,14 +148,18 @@ impl<'a> Export<'a> {
         let invoker = filter::chain(&dubhe.extensions().filters(FilterSide::Provider), skeleton);
         let exporter = implementation.export(Exported { url, definition, invoker }).await?;
         let mut one = OneExport { exporter, registered: Mutex::default(), ended: AtomicBool::new(false) };
-        if let Err(error) = self.register_in_registries(&mut one).await {
+        if let Err(error) = self.register_in_registries(protocol, &mut one).await {
             one.unexport().await;
             return Err(error);
         }
         Ok(one)
     }
 
-    async fn register_in_registries(&self, one: &mut OneExport) -> Result<(), RpcError> {
+    async fn register_in_registries(
+        &self,
+        protocol: &ProtocolConfig,
+        one: &mut OneExport,
+    ) -> Result<(), RpcError> {
         if !self.settings.register.unwrap_or(true) {
             return Ok(());
         }
@@ -154,13 +169,24 @@ impl<'a> Export<'a> {
             tracing::warn!(rpc.service = %service, "service is registered nowhere: set dubbo.registry.address for consumers to find it");
         }
         for registry in registries {
-            let form = Form::of_registry(registry.url(), Dialect::default());
-            let url = registered_provider_url(one.exporter.url(), &form);
-            registry
-                .register(&url)
-                .await
-                .map_err(|error| RpcError::new(ErrorCode::Registry, error.to_string()))?;
-            one.registered.get_mut().push((registry, url));
+            let mut url = one.exporter.url().clone();
+            if registry.registers_applications() {
+                self.dubhe.own_service().offer(self.dubhe, protocol, &url).await?;
+                url = url.with_param(keys::SERVICE_NAME_MAPPING, true);
+            }
+            let form = Form::of_registry(&registry.url, Dialect::default());
+            let registered = registered_provider_url(&url, &form);
+            for place in registry.registers() {
+                place
+                    .register(&registered)
+                    .await
+                    .map_err(|error| RpcError::new(ErrorCode::Registry, error.to_string()))?;
+                one.registered.get_mut().push((place, registered.clone()));
+            }
+            if let Some(applications) = &registry.applications {
+                let definition = provider_definition(self.service.definition(), &url, CODE_SOURCE);
+                applications.publish_definition(&url, definition);
+            }
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use dubhe_core::serialize::Serialization;
 use dubhe_core::tree::TreeFactory;
 use dubhe_exchange::HeaderExchanger;
 use dubhe_protocol_dubbo::DubboProtocol;
-use dubhe_registry::{MEMORY, MemoryStore, MemoryTreeFactory, TreeRegistryFactory};
+use dubhe_registry::{MEMORY, MemoryStore, MemoryTreeFactory, SharedTrees};
 use dubhe_registry_zookeeper::ZookeeperTreeFactory;
 use dubhe_serialize_hessian2::Hessian2;
 use dubhe_transport::TcpTransporter;
@@ -103,9 +103,9 @@ impl Extensions {
         self.filters.iter().filter(|(of, _)| *of == side).map(|(_, filter)| Arc::clone(filter)).collect()
     }
 
-    /// What opens tree registries: one session per address, shared by all that use it.
-    pub(crate) fn tree_registries(&self) -> TreeRegistryFactory {
-        let factory = TreeRegistryFactory::new();
-        self.trees.activated().into_iter().fold(factory, |factory, (name, tree)| factory.with(&name, tree))
+    /// Sessions with what keeps trees: one per address, shared by all that use it.
+    pub(crate) fn shared_trees(&self) -> SharedTrees {
+        let trees = SharedTrees::new();
+        self.trees.activated().into_iter().fold(trees, |trees, (name, tree)| trees.with(&name, tree))
     }
 }

@@ -53,20 +53,25 @@
 //! | send and read attachments | [`CallOptions`], [`context`] |
 //! | map structs to Java classes | [`java_class`], [`java`], [`value`] |
 //! | know why a call goes where it goes | [`Reference::connect`] and [`Connected::explain`] |
+//! | know which discovery a reference uses, and what keeps it from the other | [`Connected::migration`] |
 //! | put in a balancer, a router, a filter, a protocol | [`Extensions`], [`core`] |
 //!
 //! This crate wires the layers and holds no logic of theirs: each is a crate of its own behind a trait of [`core`].
 
 mod address;
 mod application;
+mod application_level;
 mod consumer;
 mod export;
 mod extensions;
 mod in_flight;
 mod open_references;
+mod own_instance;
 mod provider;
+mod providers;
 mod refer;
 mod registries;
+mod sides;
 
 /// The contracts of all layers.
 pub use dubhe_core as core;
@@ -87,6 +92,7 @@ pub use dubhe_core::router::Explanation;
 pub use dubhe_core::service::{MethodDefinition, Service, ServiceDefinition};
 pub use dubhe_core::value::{self, JavaType, Value, java};
 pub use dubhe_macros::{java_class, service};
+pub use dubhe_migration::{MigrationExplanation, MigrationState, SideKind};
 pub use dubhe_proxy::{
     self as proxy, CallOptions, GenericService, ResponseAttachments, ServiceClient, ServiceInterface,
     TypedClient, context,

@@ -1,9 +1,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use dubhe_core::directory::Directory;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
+
+use crate::providers::Providers;
 
 /// The references of an application that somebody still holds.
 #[derive(Debug, Default)]
@@ -13,36 +14,35 @@ pub(crate) struct OpenReferences(Mutex<Open>);
 struct Open {
     ended: bool,
     next: u64,
-    directories: HashMap<u64, Arc<dyn Directory>>,
+    references: HashMap<u64, Providers>,
 }
 
 impl OpenReferences {
     /// Takes a reference in: it is closed when its lease is dropped, or with all others. `None` once all were closed.
     ///
     /// Must be called inside a runtime: closing runs there.
-    pub(crate) fn hold(self: &Arc<Self>, directory: Arc<dyn Directory>) -> Option<Arc<Lease>> {
+    pub(crate) fn hold(self: &Arc<Self>, providers: Providers) -> Option<Arc<Lease>> {
         let mut open = self.0.lock();
         if open.ended {
             return None;
         }
         let id = open.next;
         open.next += 1;
-        open.directories.insert(id, Arc::clone(&directory));
+        open.references.insert(id, providers.clone());
         drop(open);
-        Some(Arc::new(Lease { id, directory, of: Arc::downgrade(self), runtime: Handle::current() }))
+        Some(Arc::new(Lease { id, providers, of: Arc::downgrade(self), runtime: Handle::current() }))
     }
 
     /// Closes all, and takes none in from now on.
     pub(crate) async fn close(&self) {
-        let directories: Vec<_> = {
+        let references: Vec<_> = {
             let mut open = self.0.lock();
             open.ended = true;
-            open.directories.values().cloned().collect()
+            open.references.values().cloned().collect()
         };
-        for directory in &directories {
-            directory.close().await;
-        }
-        self.0.lock().directories.clear();
+        // All at once: each may wait for its registry.
+        futures::future::join_all(references.iter().map(Providers::close)).await;
+        self.0.lock().references.clear();
     }
 }
 
@@ -50,7 +50,7 @@ impl OpenReferences {
 #[derive(Debug)]
 pub(crate) struct Lease {
     id: u64,
-    pub(crate) directory: Arc<dyn Directory>,
+    pub(crate) providers: Providers,
     of: Weak<OpenReferences>,
     runtime: Handle,
 }
@@ -58,7 +58,7 @@ pub(crate) struct Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let Some(of) = self.of.upgrade() else { return };
-        let Some(directory) = of.0.lock().directories.remove(&self.id) else { return };
-        self.runtime.spawn(async move { directory.close().await });
+        let Some(providers) = of.0.lock().references.remove(&self.id) else { return };
+        self.runtime.spawn(async move { providers.close().await });
     }
 }

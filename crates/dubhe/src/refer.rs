@@ -1,15 +1,27 @@
-//! The reference flow, interface level: from a service's name to an invoker of its providers.
+//! The reference flow: from a service's name to an invoker of its providers, in both of Dubbo's models side by side.
 //!
 //! ```text
 //! Reference::get
-//!   consumer URL            application, defaults, reference settings
-//!   registries              those that the reference names
-//!   router chain            mock selector, condition rules, user routers
-//!   directory               register consumer, subscribe, first view applied      (registry_directory)
-//!   check                   a provider must be there, unless check=false
-//!   cluster join            failover, failfast, ... over the directory
-//!   cluster filters         around the logical call
+//!   consumer URL        application, defaults, reference settings
+//!   registry            the one that the reference names
+//!   rule                what the config centre says for this application    migration::RuleSource      (Dubhe::migration_rules)
+//!   migrate             which model is wanted, and which calls use          migration::MigrationInvoker
+//!   invokers            one for each model that is wanted                   Sides::make
+//!
+//!                       interface level (Dubbo 2)                           application level (Dubbo 3)
+//!     registry          TreeRegistry: consumer registered, then             ServiceDiscoveryRegistry
+//!     mapping           -                                                   interface -> applications
+//!     instances         provider URLs of the interface                      instances of those applications
+//!     metadata          in each URL                                         by revision, from the report or an instance
+//!     directory         RegistryDirectory                                   RegistryDirectory
+//!     router chain      mock selector, condition rules, user routers        the same
+//!     cluster join      failover, failfast, ...                             the same
+//!
+//!   check               a provider must be there, unless check=false
+//!   cluster filters     around the logical call, whichever side it goes to
 //! ```
+//!
+//! With `url` there is nothing to discover: the addresses are the directory, and there is no migration.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -17,24 +29,26 @@ use std::time::Duration;
 
 use dubhe_common::{Url, defaults, keys, merge_consumer_into_provider};
 use dubhe_config::ReferenceConfig;
+use dubhe_core::cluster::Cluster;
 use dubhe_core::directory::{Directory, DirectoryStatus};
 use dubhe_core::error::{ErrorCode, RpcError};
 use dubhe_core::filter::{self, FilterSide};
 use dubhe_core::invocation::Invocation;
-use dubhe_core::invoker::SharedInvoker;
-use dubhe_core::registry::Registry;
-use dubhe_core::router::{Explanation, RouterChain};
-use dubhe_directory::{RegistryDirectory, RegistryDirectoryParts, StaticDirectory};
+use dubhe_core::invoker::{Invoker, SharedInvoker};
+use dubhe_core::router::Explanation;
+use dubhe_directory::StaticDirectory;
+use dubhe_discovery::consumer_definition;
+use dubhe_migration::{Effective, MigrationExplanation, MigrationInvoker, MigrationParts, SideFactory};
 use dubhe_proxy::{GenericService, ServiceClient, TypedClient};
-use dubhe_registry::registered_url::{
-    Dialect, Form, registered_consumer_url, registers_consumer, subscribe_url,
-};
 use dubhe_router::ConditionRouter;
 
 use crate::application::Dubhe;
 use crate::consumer;
 use crate::in_flight::Counted;
 use crate::open_references::Lease;
+use crate::providers::Providers;
+use crate::registries::OpenRegistry;
+use crate::sides::Sides;
 
 /// How often a reference that is being checked looks whether a provider is connected.
 const CHECK_INTERVAL: Duration = Duration::from_millis(5);
@@ -190,14 +204,15 @@ pub struct Connected<C> {
 }
 
 impl<C> Connected<C> {
-    /// How many providers there are, and in what state.
+    /// How many providers there are where calls go to now, and in what state.
     pub fn status(&self) -> DirectoryStatus {
-        self.directory().status().borrow().clone()
+        self.directory().map(|directory| directory.status().borrow().clone()).unwrap_or_default()
     }
 
-    /// Addresses of all providers, unrouted.
+    /// Addresses of all providers where calls go to now, unrouted.
     pub fn addresses(&self) -> Vec<String> {
-        self.directory().invokers().iter().map(|one| one.url().address()).collect()
+        let invokers = self.directory().map(|directory| directory.invokers());
+        invokers.iter().flat_map(|invokers| invokers.iter()).map(|one| one.url().address()).collect()
     }
 
     /// Why a call of `method` (with no arguments that rules look at) goes where it goes.
@@ -205,14 +220,22 @@ impl<C> Connected<C> {
         self.explain_call(&Invocation::dynamic(method, "", Vec::new()))
     }
 
-    /// Why `call` goes where it goes.
+    /// Why `call` goes where it goes, among the providers of [`Connected::directory`]. Which of the two models that is, and why,
+    /// says [`Connected::migration`].
     pub fn explain_call(&self, call: &Invocation) -> Explanation {
-        self.directory().explain(call)
+        self.directory().map(|directory| directory.explain(call)).unwrap_or_default()
     }
 
-    /// The directory itself: its status as it changes, its invokers.
-    pub fn directory(&self) -> &Arc<dyn Directory> {
-        &self.lease.directory
+    /// The addresses that both models have, which of them calls go to, and what keeps a switch. Its text form is for people. `None` for
+    /// a reference with fixed addresses.
+    pub fn migration(&self) -> Option<MigrationExplanation> {
+        self.lease.providers.migration()
+    }
+
+    /// The directory that calls go to now: its status as it changes, its invokers. While a reference migrates there are two; `None`
+    /// while there is none, as when the registry was not reached yet.
+    pub fn directory(&self) -> Option<Arc<dyn Directory>> {
+        self.lease.providers.directory()
     }
 }
 
@@ -240,22 +263,26 @@ impl Setup<'_> {
         for name in consumer.params().filter(|(key, _)| is_balancer(key)).map(|(_, value)| value) {
             balancers.get(name).map_err(|unknown| self.invalid(&unknown))?;
         }
-        let chain = dubhe.router_chain(&consumer, &self.rules);
-        let directory = match self.settings.url.as_deref().filter(|url| !url.trim().is_empty()) {
-            Some(urls) => self.direct(&consumer, urls, chain)?,
-            None => self.registered(&consumer, chain).await?,
+        let (providers, invoker) = match self.settings.url.as_deref().filter(|url| !url.trim().is_empty()) {
+            Some(urls) => {
+                let directory = self.direct(&consumer, urls)?;
+                let invoker = cluster.join(Arc::clone(&directory), balancers);
+                (Providers::Fixed(directory), invoker)
+            }
+            None => {
+                let (migration, sides) = self.discover(&consumer, cluster)?;
+                let invoker = Arc::clone(&migration) as SharedInvoker;
+                (Providers::Discovered { migration, sides }, invoker)
+            }
         };
-        if consumer.bool_param(keys::CHECK, true)
-            && let Err(error) = self.check(&consumer, &*directory).await
-        {
-            directory.close().await;
+        if let Err(error) = self.wait(&consumer, &providers, &*invoker).await {
+            providers.close().await;
             return Err(error);
         }
-        let Some(lease) = dubhe.references().hold(Arc::clone(&directory)) else {
-            directory.close().await;
+        let Some(lease) = dubhe.references().hold(providers.clone()) else {
+            providers.close().await;
             return Err(self.invalid(&"the application is shutting down"));
         };
-        let invoker = cluster.join(Arc::clone(&directory), balancers);
         let invoker = filter::chain(&extensions.filters(FilterSide::Cluster), invoker);
         let invoker = Arc::new(Counted {
             inner: invoker,
@@ -265,13 +292,41 @@ impl Setup<'_> {
         Ok(Referred { invoker, lease })
     }
 
-    /// A fixed list of providers.
-    fn direct(
+    /// The providers in the registry, in both models: rule, migration, and the two sides that it makes by need.
+    fn discover(
         &self,
         consumer: &Url,
-        urls: &str,
-        chain: Arc<dyn RouterChain>,
-    ) -> Result<Arc<dyn Directory>, RpcError> {
+        cluster: Arc<dyn Cluster>,
+    ) -> Result<(Arc<MigrationInvoker>, Arc<Sides>), RpcError> {
+        let dubhe = self.dubhe;
+        let registry = self.registry()?;
+        let register = self.settings.register.unwrap_or(true);
+        let sides = Arc::new(Sides::new(
+            dubhe,
+            consumer,
+            Arc::clone(&registry),
+            cluster,
+            self.rules.clone(),
+            register,
+        ));
+        let mut parts = MigrationParts::new(consumer.clone(), Arc::clone(&sides) as Arc<dyn SideFactory>);
+        parts.properties = Arc::clone(dubhe.properties());
+        parts.rules = dubhe.migration_rules();
+        if let Some(applications) = &registry.applications {
+            parts.applications = Some(applications.mapping().applications(&self.interface));
+            applications.publish_definition(consumer, consumer_definition(consumer));
+        }
+        parts.fixed = match (&registry.interfaces, &registry.applications) {
+            (None, _) => Some(Effective::application_only()),
+            (_, None) => Some(Effective::interface_only()),
+            _ => None,
+        };
+        Ok((Arc::new(MigrationInvoker::start(parts)), sides))
+    }
+
+    /// A fixed list of providers.
+    fn direct(&self, consumer: &Url, urls: &str) -> Result<Arc<dyn Directory>, RpcError> {
+        let chain = self.dubhe.router_chain(consumer, &self.rules);
         let extensions = self.dubhe.extensions();
         let filters = extensions.filters(FilterSide::Consumer);
         let mut invokers = Vec::new();
@@ -297,31 +352,7 @@ impl Setup<'_> {
         Ok(StaticDirectory::new(consumer.clone(), invokers, chain))
     }
 
-    /// The providers in the registry.
-    async fn registered(
-        &self,
-        consumer: &Url,
-        chain: Arc<dyn RouterChain>,
-    ) -> Result<Arc<dyn Directory>, RpcError> {
-        let registry = self.registry()?;
-        let register = self.settings.register.unwrap_or(true) && registers_consumer(consumer, registry.url());
-        let form = Form::of_registry(registry.url(), Dialect::default());
-        let parts = RegistryDirectoryParts {
-            consumer: consumer.clone(),
-            subscribe: subscribe_url(consumer),
-            register: register.then(|| registered_consumer_url(consumer, &form)),
-            protocols: Arc::clone(self.dubhe.protocols()),
-            filters: self.dubhe.extensions().filters(FilterSide::Consumer),
-            chain,
-            registry,
-        };
-        let directory = RegistryDirectory::subscribe(parts)
-            .await
-            .map_err(|error| RpcError::new(ErrorCode::Registry, error.to_string()))?;
-        Ok(directory)
-    }
-
-    fn registry(&self) -> Result<Arc<dyn Registry>, RpcError> {
+    fn registry(&self) -> Result<Arc<OpenRegistry>, RpcError> {
         let mut registries =
             self.dubhe.registries().chosen(self.settings.registry.as_deref(), keys::SUBSCRIBE)?;
         match (registries.pop(), registries.len()) {
@@ -343,37 +374,66 @@ impl Setup<'_> {
         }
     }
 
-    /// Waits until a provider can be called, as long as one attempt to connect may take; no provider at all fails at once.
-    async fn check(&self, consumer: &Url, directory: &dyn Directory) -> Result<(), RpcError> {
+    /// Waits until each wanted side was made or failed to be, but no longer than one attempt to connect may take once a provider can be
+    /// called. With `check`, one must be: as long as there are addresses, connecting has that time, and no address at all fails at once.
+    async fn wait(
+        &self,
+        consumer: &Url,
+        providers: &Providers,
+        invoker: &dyn Invoker,
+    ) -> Result<(), RpcError> {
         let patience = consumer.duration_param(keys::CONNECT_TIMEOUT, defaults::DEFAULT_CONNECT_TIMEOUT);
-        let mut status = directory.status();
         let available = async {
-            loop {
-                if directory.is_available() {
-                    return true;
-                }
-                if status.borrow_and_update().total == 0 {
+            while !invoker.is_available() {
+                tokio::time::sleep(CHECK_INTERVAL).await;
+            }
+        };
+        if let Providers::Discovered { migration, .. } = providers {
+            let long_enough = async {
+                available.await;
+                tokio::time::sleep(patience).await;
+            };
+            tokio::select! {
+                biased;
+                () = migration.ready() => {}
+                () = long_enough => {}
+            }
+        }
+        if !consumer.bool_param(keys::CHECK, true) {
+            return Ok(());
+        }
+        let available = async {
+            while !invoker.is_available() {
+                if !providers.have_addresses() {
                     return false;
                 }
                 tokio::time::sleep(CHECK_INTERVAL).await;
             }
+            true
         };
         if tokio::time::timeout(patience, available).await.unwrap_or(false) {
             return Ok(());
         }
-        let status = directory.status().borrow().clone();
-        Err(RpcError::new(
-            ErrorCode::NoInvokerAvailableAfterFilter,
+        Err(self.unavailable(consumer, providers))
+    }
+
+    fn unavailable(&self, consumer: &Url, providers: &Providers) -> RpcError {
+        let (code, status) = match providers.failure() {
+            Some(failure) => (ErrorCode::Registry, failure),
+            None => (ErrorCode::NoInvokerAvailableAfterFilter, providers.to_string()),
+        };
+        RpcError::new(
+            code,
             format!(
                 "Failed to check the status of the service {}. No provider available for the service {} from the url {} to the consumer {} \
-                 use dubbo version {} (the directory has {status}): start a provider, or set check=false",
+                 use dubbo version {} ({status}): start a provider, or set check=false",
                 self.interface,
                 consumer.service_key(),
-                directory.origin(),
+                providers.origin(),
                 consumer.host(),
                 defaults::DUBBO_VERSION,
             ),
-        ))
+        )
     }
 
     fn invalid(&self, error: &dyn std::fmt::Display) -> RpcError {

@@ -64,7 +64,7 @@ pub enum Origin {
     Property(&'static str),
     /// Nothing said anything.
     Default,
-    /// The code: the registry knows applications only.
+    /// The code: the registry knows one kind of discovery only.
     Fixed,
 }
 
@@ -77,7 +77,7 @@ impl fmt::Display for Origin {
             Self::Parameter => write!(f, "the consumer's parameter `{}`", keys::MIGRATION_STEP),
             Self::Property(name) => write!(f, "the property `{name}`"),
             Self::Default => f.write_str("the default"),
-            Self::Fixed => f.write_str("a registry of applications only"),
+            Self::Fixed => f.write_str("a registry that knows no other discovery"),
         }
     }
 }
@@ -85,8 +85,17 @@ impl fmt::Display for Origin {
 impl Effective {
     /// What holds for a reference whose registry knows applications only (`service-discovery-registry://`), whatever the rules say.
     pub const fn application_only() -> Self {
+        Self::fixed(MigrationStep::ForceApplication)
+    }
+
+    /// What holds for a reference whose registry knows interfaces only, whatever the rules say.
+    pub const fn interface_only() -> Self {
+        Self::fixed(MigrationStep::ForceInterface)
+    }
+
+    const fn fixed(step: MigrationStep) -> Self {
         Self {
-            step: MigrationStep::ForceApplication,
+            step,
             step_origin: Origin::Fixed,
             threshold: 1.0,
             proportion: 100,

@@ -53,7 +53,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let consumer = builder.start().await?;
     let who = consumer.reference::<WhoClient>().load_balance("lowest-port").connect().await?;
     // All three are connected before the first pick.
-    while !who.directory().invokers().iter().all(|one| one.is_available()) {
+    while !who.directory().unwrap().invokers().iter().all(|one| one.is_available()) {
         tokio::task::yield_now().await;
     }
     for _ in 0..10 {

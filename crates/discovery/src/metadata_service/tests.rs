@@ -11,7 +11,7 @@ fn service() -> MetadataService {
     own.add(&url("dubbo://192.0.2.1:20880/demo.Foo?interface=demo.Foo&timeout=5"));
     own.add(&url("tri://192.0.2.1:50051/demo.Foo?interface=demo.Foo"));
     own.add(&url("dubbo://192.0.2.1:20880/demo.Bar?interface=demo.Bar&group=g&version=1"));
-    MetadataService::new(Arc::new(own))
+    MetadataService::new("demo", vec![Arc::new(own)])
 }
 
 async fn ask(service: &MetadataService, name: &str, arguments: &[Value]) -> Value {
@@ -27,9 +27,9 @@ async fn ask(service: &MetadataService, name: &str, arguments: &[Value]) -> Valu
 #[tokio::test]
 async fn a_revision_is_answered_as_long_as_it_is_known() {
     let service = service();
-    let current = service.own.current();
-    service.own.remove(&url("tri://192.0.2.1:50051/demo.Foo?interface=demo.Foo"));
-    let now = service.own.current();
+    let current = service.own[0].current();
+    service.own[0].remove(&url("tri://192.0.2.1:50051/demo.Foo?interface=demo.Foo"));
+    let now = service.own[0].current();
     for info in [&current, &now] {
         let revision = Value::from(info.revision.as_deref().unwrap());
         let reply = ask(&service, "getMetadataInfo", &[revision]).await;

@@ -20,6 +20,7 @@ fn registry(world: &World, own: Option<&str>) -> ServiceDiscoveryRegistry {
         session: watch::Sender::new(SessionState::Connected { epoch: 1 }).subscribe(),
         mapping: Arc::clone(&world.mapping) as _,
         listeners: Arc::clone(&world.listeners),
+        rules: None,
         own,
     })
 }

@@ -80,6 +80,7 @@ fn registry_at(url: &Url, tree: &Arc<dyn Tree>, application: &str) -> ServiceDis
         session: tree.session(),
         mapping: Arc::new(TreeServiceNameMapping::new(url, Arc::clone(tree))),
         listeners: Arc::new(InstanceListeners::new(discovery, source)),
+        rules: None,
         own: Some((own, announcer)),
     })
 }

@@ -24,7 +24,7 @@ async fn a_provider_answers_for_its_metadata_over_the_dubbo_protocol() {
         Dubhe::builder(APP).protocol(ProtocolConfig { port: Some(0), ..ProtocolConfig::default() });
     let provider = provider.start().await.unwrap();
     let exported = provider
-        .untyped_service(Arc::new(MetadataService::new(Arc::clone(&own))))
+        .untyped_service(Arc::new(MetadataService::new(APP, vec![Arc::clone(&own)])))
         .group(APP)
         .version(METADATA_SERVICE_V1)
         .register(false)

@@ -193,7 +193,10 @@ async fn all_of_three_providers_are_used() {
     for balancer in ["random", "roundrobin"] {
         let consumer = world.consumer().await;
         let shop = consumer.reference::<ShopClient>().load_balance(balancer).connect().await.unwrap();
-        until("three connections", || shop.directory().invokers().iter().all(|one| one.is_available())).await;
+        until("three connections", || {
+            shop.directory().unwrap().invokers().iter().all(|one| one.is_available())
+        })
+        .await;
         let mut counts: HashMap<String, usize> = HashMap::new();
         for _ in 0..3_000 {
             *counts.entry(shop.client.who().await.unwrap()).or_default() += 1;

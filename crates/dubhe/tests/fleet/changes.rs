@@ -56,10 +56,11 @@ async fn a_condition_rule_in_the_registry_is_obeyed_while_it_is_there() {
     let _b = world.provider("b").await;
     let consumer = world.consumer().await;
     let shop = consumer.reference::<ShopClient>().load_balance("roundrobin").connect().await.unwrap();
-    until("two connections", || shop.directory().invokers().iter().all(|one| one.is_available())).await;
+    until("two connections", || shop.directory().unwrap().invokers().iter().all(|one| one.is_available()))
+        .await;
     let registry = consumer.registry().unwrap();
     let rule = rule(&format!("method = who => address = {}", a.address()));
-    let mut status = shop.directory().status();
+    let mut status = shop.directory().unwrap().status();
     status.borrow_and_update();
     registry.register(&rule).await.unwrap();
     status.changed().await.unwrap();
@@ -144,7 +145,7 @@ async fn a_thousand_parameter_changes_under_load_fail_no_call() {
     let registry = consumer.registry().unwrap();
     let address = a.address();
     let (host, port) = address.split_once(':').unwrap();
-    let mut status = shop.directory().status();
+    let mut status = shop.directory().unwrap().status();
     for round in 0..500 {
         let rule = Url::builder(keys::protocol::OVERRIDE, host, port.parse().unwrap())
             .path("dev.dubhe.test.Shop")
@@ -178,7 +179,12 @@ async fn a_provider_that_is_killed_is_left_out_and_calls_go_on() {
         .param(keys::INTERFACE, "dev.dubhe.test.Shop")
         .build();
     consumer.registry().unwrap().register(&ghost).await.unwrap();
-    let shop = consumer.reference::<ShopClient>().connect().await.unwrap();
+    let shop = consumer
+        .reference::<ShopClient>()
+        .param(keys::MIGRATION_STEP, "FORCE_INTERFACE")
+        .connect()
+        .await
+        .unwrap();
     assert_eq!(shop.addresses().len(), 2);
     for _ in 0..200 {
         assert_eq!(shop.client.who().await.unwrap(), "a");

@@ -35,7 +35,7 @@ async fn calls_without_a_provider_fail_with_a_typed_error_and_work_when_one_come
     }
     let shop = consumer.reference::<ShopClient>().check(false).connect().await.unwrap();
     let _a = world.provider("a").await;
-    let mut status = shop.directory().status();
+    let mut status = shop.directory().unwrap().status();
     while status.borrow_and_update().total == 0 {
         status.changed().await.unwrap();
     }
@@ -231,8 +231,8 @@ async fn registered_nodes_have_the_parameters_that_dubbo_writes() {
     };
     assert_eq!(
         names("providers"),
-        "application background deprecated dubbo dynamic generic group interface methods pid release revision side \
-         timestamp version"
+        "application background deprecated dubbo dynamic generic group interface methods pid release revision \
+         service-name-mapping side timestamp version"
     );
     assert_eq!(
         names("consumers"),

@@ -35,7 +35,7 @@ async fn a_balancer_under_a_new_name_is_used_where_it_is_named() {
     let consumer = builder.start().await.unwrap();
     let shop = consumer.reference::<ShopClient>().load_balance("last").connect().await.unwrap();
     crate::support::until("all connected", || {
-        shop.directory().invokers().iter().all(|one| one.is_available())
+        shop.directory().unwrap().invokers().iter().all(|one| one.is_available())
     })
     .await;
     let name = providers

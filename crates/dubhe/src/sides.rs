@@ -1,0 +1,146 @@
+//! The two ways to the providers of one service: each a directory over the registry's model, joined to one invoker.
+
+use std::sync::{Arc, Weak};
+
+use async_trait::async_trait;
+use dubhe_common::Url;
+use dubhe_core::cluster::Cluster;
+use dubhe_core::directory::Directory;
+use dubhe_core::error::{ErrorCode, RpcError};
+use dubhe_core::filter::{Filter, FilterSide};
+use dubhe_core::registry::Registry;
+use dubhe_directory::{RegistryDirectory, RegistryDirectoryParts};
+use dubhe_migration::{DirectorySide, Side, SideFactory, SideKind};
+use dubhe_registry::registered_url::{
+    Dialect, Form, registered_consumer_url, registers_consumer, subscribe_url,
+};
+use dubhe_router::ConditionRouter;
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use crate::application::Dubhe;
+use crate::registries::OpenRegistry;
+
+/// Makes the sides of one reference when the migration asks for them.
+#[derive(Debug)]
+pub(crate) struct Sides {
+    dubhe: Dubhe,
+    consumer: Url,
+    registry: Arc<OpenRegistry>,
+    cluster: Arc<dyn Cluster>,
+    rules: Vec<ConditionRouter>,
+    /// Whether the consumer is registered, where consumers are.
+    register: bool,
+    interface: Made,
+    application: Made,
+}
+
+/// The directory of one kind that was made last.
+#[derive(Debug, Default)]
+struct Made {
+    directory: Mutex<Option<Weak<dyn Directory>>>,
+    /// Held while one is made: what was given up takes itself back before the next one starts.
+    making: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl Sides {
+    pub(crate) fn new(
+        dubhe: &Dubhe,
+        consumer: &Url,
+        registry: Arc<OpenRegistry>,
+        cluster: Arc<dyn Cluster>,
+        rules: Vec<ConditionRouter>,
+        register: bool,
+    ) -> Self {
+        Self {
+            dubhe: dubhe.clone(),
+            consumer: consumer.clone(),
+            registry,
+            cluster,
+            rules,
+            register,
+            interface: Made::default(),
+            application: Made::default(),
+        }
+    }
+
+    /// The directory of a kind, while there is one.
+    pub(crate) fn directory(&self, kind: SideKind) -> Option<Arc<dyn Directory>> {
+        let directory = self.made(kind).directory.lock().as_ref()?.upgrade()?;
+        let is_open = !directory.status().borrow().closed;
+        is_open.then_some(directory)
+    }
+
+    /// The registry's address.
+    pub(crate) fn origin(&self) -> String {
+        self.registry.url.address()
+    }
+
+    fn made(&self, kind: SideKind) -> &Made {
+        match kind {
+            SideKind::Interface => &self.interface,
+            SideKind::Application => &self.application,
+        }
+    }
+
+    /// The registry in the model of a kind.
+    fn registry(&self, kind: SideKind) -> Result<Arc<dyn Registry>, RpcError> {
+        let registry = match kind {
+            SideKind::Interface => self.registry.interfaces.clone(),
+            SideKind::Application => {
+                self.registry.applications.as_ref().map(|one| Arc::clone(one.registry()))
+            }
+        };
+        registry.ok_or_else(|| {
+            let registry = self.registry.url.to_plain_string();
+            RpcError::new(ErrorCode::Registry, format!("the registry {registry} has no {kind} providers"))
+        })
+    }
+
+    fn parts(&self, kind: SideKind) -> Result<RegistryDirectoryParts, RpcError> {
+        let registry = self.registry(kind)?;
+        let consumer = &self.consumer;
+        // A consumer is a node in the interface-level model only.
+        let registers =
+            kind == SideKind::Interface && self.register && registers_consumer(consumer, registry.url());
+        let form = Form::of_registry(registry.url(), Dialect::default());
+        Ok(RegistryDirectoryParts {
+            consumer: consumer.clone(),
+            subscribe: subscribe_url(consumer),
+            register: registers.then(|| registered_consumer_url(consumer, &form)),
+            protocols: Arc::clone(self.dubhe.protocols()),
+            filters: self.consumer_filters(),
+            chain: self.dubhe.router_chain(consumer, &self.rules),
+            registry,
+        })
+    }
+
+    fn consumer_filters(&self) -> Vec<Arc<dyn Filter>> {
+        self.dubhe.extensions().filters(FilterSide::Consumer)
+    }
+}
+
+#[async_trait]
+impl SideFactory for Sides {
+    async fn make(&self, kind: SideKind) -> Result<Arc<dyn Side>, RpcError> {
+        let parts = self.parts(kind)?;
+        let (done, made) = oneshot::channel();
+        let making = Arc::clone(&self.made(kind).making);
+        // A task of its own: when this future is dropped, it takes back what it has done so far.
+        tokio::spawn(async move {
+            let _making = making.lock().await;
+            let directory = RegistryDirectory::subscribe(parts).await;
+            if let Err(Ok(unwanted)) = done.send(directory) {
+                unwanted.close().await;
+            }
+        });
+        let directory = made
+            .await
+            .map_err(|_| RpcError::new(ErrorCode::Unknown, "the runtime is shutting down"))?
+            .map_err(|error| RpcError::new(ErrorCode::Registry, error.to_string()))?;
+        let directory: Arc<dyn Directory> = directory;
+        *self.made(kind).directory.lock() = Some(Arc::downgrade(&directory));
+        let invoker = self.cluster.join(Arc::clone(&directory), self.dubhe.balancers());
+        Ok(Arc::new(DirectorySide::new(directory, invoker)))
+    }
+}
