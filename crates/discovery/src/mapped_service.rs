@@ -36,6 +36,8 @@ pub struct ServiceAddresses {
     /// All there are, applications by name and instances in the registry's order. `None`: not known yet. Empty is the
     /// registry's explicit word: nothing that could not be read or fetched empties the list.
     pub known: Option<Arc<[ServiceAddress]>>,
+    /// Whether that is what was known before: nothing is known of what there is now.
+    pub is_kept: bool,
     /// How many instances the followed applications have, whatever they offer.
     pub listed: usize,
     /// The applications that are followed.
@@ -227,12 +229,14 @@ impl MappedService {
         let is_settled =
             self.mapping_is_read && self.mapping_trouble.is_none() && all().all(|offers| offers.is_settled());
         let before = &self.shown.known;
+        let is_word = !addresses.is_empty() || is_settled;
         let known = match before {
             Some(before) if is_same(before, &addresses) => Some(Arc::clone(before)),
-            _ if !addresses.is_empty() || is_settled => Some(Arc::from(addresses)),
+            _ if is_word => Some(Arc::from(addresses)),
             _ => before.clone(),
         };
         let now = ServiceAddresses {
+            is_kept: !is_word && known.as_ref().is_some_and(|known| !known.is_empty()),
             known,
             listed: all().map(|offers| offers.listed).sum(),
             applications: self.followed.keys().cloned().collect(),
@@ -284,6 +288,15 @@ impl MappedService {
     }
 }
 
+impl ServiceAddresses {
+    /// Why the list is not to be taken for all there is: trouble with the registry, or metadata that is missing while
+    /// nothing else is known. That some instances' metadata cannot be had makes the others' addresses no worse.
+    pub fn doubt(&self) -> Option<&Arc<str>> {
+        let is_nothing_new = self.is_kept || self.known.as_ref().is_none_or(|known| known.is_empty());
+        self.trouble.as_ref().or_else(|| self.failure.as_ref().filter(|_| is_nothing_new))
+    }
+}
+
 impl ServiceAddress {
     fn new(instance: &Arc<ServiceInstance>, service: &Arc<ServiceInfo>) -> Self {
         let own = u16::try_from(service.port).ok().filter(|port| *port != 0);
@@ -304,8 +317,8 @@ impl PartialEq for ServiceAddresses {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),
             (one, other) => one.is_none() && other.is_none(),
         };
-        same && (self.listed, &self.applications, &self.failure, &self.trouble)
-            == (other.listed, &other.applications, &other.failure, &other.trouble)
+        same && (self.is_kept, self.listed, &self.applications, &self.failure, &self.trouble)
+            == (other.is_kept, other.listed, &other.applications, &other.failure, &other.trouble)
     }
 }
 

@@ -374,8 +374,20 @@ async fn an_application_whose_metadata_fails_takes_nothing_from_another() {
     sees(&mut service, &["2@b:20880", "3@b:20880"]).await;
     world.discovery.set("b", [instance(3, "r2")]);
     sees(&mut service, &["3@b:20880"]).await;
+    while service.addresses().failure.is_none() {
+        service.changed().await;
+    }
+    assert_eq!((service.addresses().doubt(), service.addresses().is_kept), (None, false));
+    // Now there is nothing but what cannot be known.
+    world.discovery.set("b", []);
+    while !service.addresses().is_kept {
+        service.changed().await;
+    }
+    assert_eq!(shown(service.addresses()).unwrap(), ["3@b:20880"]);
+    assert!(service.addresses().doubt().unwrap().contains("connection refused"));
     world.answers.offers("r3", [self::service(FOO)]);
-    sees(&mut service, &["1@a:20880", "3@b:20880"]).await;
+    sees(&mut service, &["1@a:20880"]).await;
+    assert_eq!((service.addresses().doubt(), service.addresses().is_kept), (None, false));
 }
 
 #[tokio::test(start_paused = true)]
