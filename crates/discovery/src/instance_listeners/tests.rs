@@ -279,3 +279,33 @@ async fn a_revision_that_comes_back_while_it_is_asked_for_is_known_once_it_is_an
     sees(&mut listener, &["1@r1"]).await;
     assert_eq!(listener.borrow().failure, None);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn whoever_comes_while_others_leave_hears_of_what_is_there() {
+    let world = World::new();
+    world.answers.offers("r1", [service("a.A")]);
+    world.answers.offers("r2", [service("a.A")]);
+    let listening: Vec<_> = (0..8)
+        .map(|_| {
+            let (listeners, discovery) = (Arc::clone(&world.listeners), Arc::clone(&world.discovery));
+            tokio::spawn(async move {
+                for turn in 0..300_u32 {
+                    let mut listener = listeners.listen("demo");
+                    let revision = if turn.is_multiple_of(2) { "r1" } else { "r2" };
+                    discovery.set("demo", [instance(1, revision)]);
+                    let seen = until(&mut listener, |offers| !shown(offers).is_empty());
+                    tokio::time::timeout(Duration::from_secs(30), seen).await.unwrap();
+                }
+            })
+        })
+        .collect();
+    for one in listening {
+        one.await.unwrap();
+    }
+    let left = async {
+        while world.listeners.listening() > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), left).await.unwrap();
+}
