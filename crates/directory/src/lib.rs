@@ -17,6 +17,7 @@
 pub use dubhe_core::directory::{Directory, DirectoryStatus};
 
 mod connectivity;
+mod former;
 mod listed;
 mod overrides;
 mod providers;

@@ -1,4 +1,4 @@
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -8,6 +8,7 @@ use dubhe_core::filter::{self, Filter};
 use dubhe_core::invoker::SharedInvoker;
 use dubhe_core::protocol::Protocol;
 
+use crate::former::{Former, Places};
 use crate::listed::Listed;
 use crate::overrides::Overrides;
 
@@ -15,34 +16,33 @@ use crate::overrides::Overrides;
 ///
 /// An address that did not change is neither merged nor referred again. One whose provider was started again (only its `timestamp`
 /// differs, which equality of URLs ignores) gets a new invoker, so that it warms up and its connection is looked after.
+///
+/// There are as many of these as there are interfaces times instances: they lie beside the registry's own list, at the same places.
 #[derive(Debug)]
 pub(crate) struct Providers {
     consumer: Url,
     protocols: Arc<Extensions<dyn Protocol>>,
     filters: Vec<Arc<dyn Filter>>,
     overrides: Overrides,
-    entries: HashMap<Url, Entry, foldhash::fast::RandomState>,
-    /// Counts the lists that were taken over.
-    generation: u64,
+    /// The last list that was taken over.
+    listed: Arc<[Url]>,
+    /// What became of each address in it.
+    made: Vec<Made>,
+    /// The override rules by which they were made.
+    revision: u64,
     /// Equal settings of merged addresses are held once, over all notifications.
     factory: UrlFactory,
     /// Reasons for which addresses were skipped with a warning, so that the next address or notification does not warn again.
     warned: HashSet<String>,
 }
 
-#[derive(Debug)]
-struct Entry {
-    /// The provider's URL with its own `timestamp`.
-    registered: Url,
-    /// What the invoker was made of.
-    address: Url,
-    /// `None`: listed, but not to be called (disabled).
-    invoker: Option<SharedInvoker>,
-    /// The list that it was in last, and where.
-    generation: u64,
-    slot: usize,
-    /// The override rules by which it was made.
-    revision: u64,
+#[derive(Clone, Debug)]
+enum Made {
+    Invoker(SharedInvoker),
+    /// Listed, but not to be called; the merged address.
+    Disabled(Url),
+    /// Skipped, or listed at another place, too.
+    Nothing,
 }
 
 /// What became of a list.
@@ -78,8 +78,9 @@ impl Providers {
             protocols,
             filters,
             overrides: Overrides::default(),
-            entries: HashMap::default(),
-            generation: 0,
+            listed: Arc::from([]),
+            made: Vec::new(),
+            revision: 0,
             factory: UrlFactory::new(),
             warned: HashSet::new(),
         }
@@ -95,89 +96,90 @@ impl Providers {
     }
 
     /// The invokers of `urls`, in their order; those of addresses that are gone are let go.
-    pub(crate) fn refresh(&mut self, urls: &[Url]) -> (Refreshed, Vec<SharedInvoker>) {
-        let generation = self.generation + 1;
+    pub(crate) fn refresh(&mut self, urls: &Arc<[Url]>) -> (Refreshed, Vec<SharedInvoker>) {
         let revision = self.overrides.revision();
-        let mut slots: Vec<Option<SharedInvoker>> = Vec::with_capacity(urls.len());
-        let mut others: Vec<(usize, &Url)> = Vec::new();
-        let mut listed = 0;
-        for url in urls {
-            match self.entries.get_mut(url) {
-                Some(entry) if entry.is_of(url) && entry.revision == revision => {
-                    if entry.generation != generation {
-                        entry.generation = generation;
-                        entry.slot = slots.len();
-                        slots.push(entry.invoker.clone());
-                        listed += 1;
-                    }
+        let is_by_same_rules = self.revision == revision;
+        let (old_urls, mut old) = (Arc::clone(&self.listed), std::mem::take(&mut self.made));
+        let mut former = Former::new(&old_urls);
+        let mut made: Vec<Made> = Vec::with_capacity(urls.len());
+        let mut others = Vec::new();
+        for url in &**urls {
+            let kept = match former.next(url) {
+                Some(at) if is_by_same_rules && is_same_start(&old_urls[at], url) => {
+                    std::mem::replace(&mut old[at], Made::Nothing)
                 }
-                _ => {
-                    others.push((slots.len(), url));
-                    slots.push(None);
-                }
+                _ => Made::Nothing,
+            };
+            if kept.is_nothing() {
+                others.push(made.len());
             }
+            made.push(kept);
         }
         let mut merger = AddressMerger::new(&self.consumer, &Params::new()).with_factory(&self.factory);
-        for (slot, url) in others {
-            let twin = self.entries.get(url).filter(|entry| entry.generation == generation);
+        let before = Places::new(&old_urls, others.len(), |at| !old[at].is_nothing());
+        let mut now = Places::new(urls, others.len(), |at| !made[at].is_nothing());
+        for at in others {
+            let url = &urls[at];
+            let twin = now.find(url, |at| !made[at].is_nothing());
             // Listed twice: a restarted provider beside the node that its dead session left behind. The later start counts.
-            if twin.is_some_and(|twin| started(url) <= started(&twin.registered)) {
+            if twin.is_some_and(|twin| started(url) <= started(&urls[twin])) {
                 continue;
             }
-            let (slot, more) = twin.map_or((slot, 1), |twin| (twin.slot, 0));
-            match self.make(url, &mut merger) {
-                Ok((address, invoker)) => {
-                    slots[slot].clone_from(&invoker);
-                    // Removed first: the key is to be this URL, not an equal one with another `timestamp`.
-                    self.entries.remove(url);
-                    let registered = url.clone();
-                    self.entries.insert(
-                        url.clone(),
-                        Entry { registered, address, invoker, generation, slot, revision },
-                    );
-                    listed += more;
+            let known = before.find(url, |at| !old[at].is_nothing());
+            let known = known.filter(|known| is_same_start(&old_urls[*known], url)).map(|known| &old[known]);
+            let outcome = match known {
+                Some(known) if is_by_same_rules => Ok(known.clone()),
+                _ => self.make(url, known, &mut merger),
+            };
+            match outcome {
+                Ok(new) => {
+                    if let Some(twin) = twin {
+                        made[twin] = Made::Nothing;
+                    }
+                    made[at] = new;
+                    now.set(url, at);
                 }
                 Err(Skip::Silently) => {}
                 Err(Skip::Warn(reason)) => self.warn_once(url, reason),
             }
         }
-        let invokers: Vec<SharedInvoker> = slots.into_iter().flatten().collect();
-        if listed == 0 {
+        let mut invokers = Vec::with_capacity(made.len());
+        invokers.extend(made.iter().filter_map(Made::invoker).cloned());
+        if made.iter().all(Made::is_nothing) {
+            // Then nothing was taken from the old ones.
+            self.made = old;
             return (Refreshed::NoneUsable, invokers);
         }
-        self.generation = generation;
-        if self.entries.len() != listed {
-            self.entries.retain(|_, entry| entry.generation == generation);
-        }
+        self.listed = Arc::clone(urls);
+        self.made = made;
+        self.revision = revision;
         let outcome = if invokers.is_empty() { Refreshed::AllDisabled } else { Refreshed::Some };
         (outcome, invokers)
     }
 
     /// Lets all invokers go.
     pub(crate) fn clear(&mut self) {
-        self.entries = HashMap::default();
+        self.listed = Arc::from([]);
+        self.made = Vec::new();
     }
 
-    /// The address as the consumer uses it, and its invoker unless it is disabled.
-    fn make(&self, provider: &Url, merger: &mut AddressMerger) -> Result<(Url, Option<SharedInvoker>), Skip> {
+    /// The invoker of an address as the consumer uses it, unless it is disabled. `known`: what was made of it by other rules.
+    fn make(&self, provider: &Url, known: Option<&Made>, merger: &mut AddressMerger) -> Result<Made, Skip> {
         let protocol = self.usable(provider)?;
         let address = self.overrides.apply(merger.merge(provider), provider, &self.consumer, &self.factory);
-        if let Some(entry) = self.entries.get(provider)
-            && entry.is_of(provider)
-            && entry.address == address
-            && started(&entry.address) == started(&address)
+        if let Some(known) = known
+            && known.address().is_some_and(|former| *former == address && is_same_start(former, &address))
         {
             // The rules changed, but not for this one.
-            return Ok((entry.address.clone(), entry.invoker.clone()));
+            return Ok(known.clone());
         }
         if !is_enabled(&address) {
-            return Ok((address, None));
+            return Ok(Made::Disabled(address));
         }
         match protocol.refer(&address) {
             Ok(invoker) => {
                 let inner = filter::chain(&self.filters, invoker);
-                let listed = Listed { registered: provider.clone(), inner };
-                Ok((address, Some(Arc::new(listed))))
+                Ok(Made::Invoker(Arc::new(Listed { registered: provider.clone(), inner })))
             }
             Err(error) => Err(Skip::Warn(format!("{}: {error}", provider.address()))),
         }
@@ -219,11 +221,31 @@ impl Providers {
     }
 }
 
-impl Entry {
-    /// Whether it was made of this URL, with the same start of the provider.
-    fn is_of(&self, url: &Url) -> bool {
-        self.registered.ptr_eq(url) || (self.registered == *url && started(&self.registered) == started(url))
+impl Made {
+    const fn is_nothing(&self) -> bool {
+        matches!(self, Self::Nothing)
     }
+
+    const fn invoker(&self) -> Option<&SharedInvoker> {
+        match self {
+            Self::Invoker(invoker) => Some(invoker),
+            Self::Disabled(_) | Self::Nothing => None,
+        }
+    }
+
+    /// The merged address.
+    fn address(&self) -> Option<&Url> {
+        match self {
+            Self::Invoker(invoker) => Some(invoker.url()),
+            Self::Disabled(address) => Some(address),
+            Self::Nothing => None,
+        }
+    }
+}
+
+/// Whether two equal addresses are of the same start of the provider.
+fn is_same_start(one: &Url, other: &Url) -> bool {
+    one.ptr_eq(other) || started(one) == started(other)
 }
 
 /// When the provider says that it was started; what is not a number is before all numbers, by text.

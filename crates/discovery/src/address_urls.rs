@@ -26,6 +26,11 @@ const NO_PARAMETERS: [&str; 8] = [
 /// Patterns kept for the next list.
 const TEMPLATES: usize = 8;
 
+/// How far ahead an address is looked for when others before it have left.
+const AHEAD: usize = 8;
+/// So many new addresses of a list are looked for by going through the former one, more of them in a table.
+const FEW: usize = 4;
+
 /// The URLs of one service's addresses: parameters of the service before those of the instance; the consumer's, and
 /// overrides, are put over them by the directory.
 ///
@@ -62,29 +67,28 @@ impl AddressUrls {
             return Arc::clone(&self.urls);
         }
         let (old, old_urls) = (Arc::clone(&self.addresses), Arc::clone(&self.urls));
-        // Both are only needed from the first difference on.
-        let (mut by_parts, mut by_value) = (None, None);
-        let mut at = 0;
+        let mut walk = Walk::new(&old);
         let mut urls = Vec::with_capacity(addresses.len());
+        let mut made = Vec::new();
         for address in &**addresses {
-            let same = if old.get(at).is_some_and(|old| old.is(address)) {
-                Some(at)
-            } else {
-                let by_parts: &mut HashMap<_, _> = by_parts.get_or_insert_with(|| {
-                    old.iter().enumerate().map(|(at, address)| (parts(address), at)).collect()
-                });
-                by_parts.get(&parts(address)).copied()
-            };
-            if let Some(same) = same {
-                at = same + 1;
+            if let Some(same) = walk.next(address) {
                 urls.push(old_urls[same].clone());
-                continue;
+            } else {
+                made.push(urls.len());
+                urls.push(self.make(address));
             }
-            let made = self.make(address);
-            let by_value: &mut HashSet<&Url> = by_value.get_or_insert_with(|| old_urls.iter().collect());
+        }
+        // Of what is not there any more some may be again what it was, such as an instance with a new revision.
+        let gone: HashSet<&Url> = match made.is_empty() {
+            true => HashSet::new(),
+            false => walk.gone().map(|at| &old_urls[at]).collect(),
+        };
+        for at in made.into_iter().filter(|_| !gone.is_empty()) {
             // Equality ignores the time of start.
-            let known = by_value.get(&made).filter(|known| started(known) == started(&made));
-            urls.push(known.map_or(made, |known| Url::clone(known)));
+            let known = gone.get(&urls[at]).filter(|known| started(known) == started(&urls[at]));
+            if let Some(known) = known {
+                urls[at] = Url::clone(known);
+            }
         }
         let is_same =
             urls.len() == old_urls.len() && urls.iter().zip(&*old_urls).all(|(one, other)| one.ptr_eq(other));
@@ -126,6 +130,49 @@ impl AddressUrls {
             .param(keys::VERSION, service.version.as_deref().unwrap_or_default())
             .build();
         self.factory.adopt(&url)
+    }
+}
+
+/// A former list, walked along with the present one: as a rule they are the same values in the same order, but for a few
+/// that came or left.
+struct Walk<'a> {
+    former: &'a [ServiceAddress],
+    at: usize,
+    is_found: Vec<bool>,
+    missed: usize,
+    /// Places by parts. Made when the walk has lost its way.
+    table: Option<HashMap<(usize, usize), usize>>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(former: &'a [ServiceAddress]) -> Self {
+        Self { former, at: 0, is_found: vec![false; former.len()], missed: 0, table: None }
+    }
+
+    /// Where an address of the same values stood.
+    fn next(&mut self, address: &ServiceAddress) -> Option<usize> {
+        let ahead = self.former[self.at..].iter().take(AHEAD);
+        let found = match ahead.zip(self.at..).find(|(former, _)| former.is(address)) {
+            Some((_, at)) => at,
+            None => self.find(address)?,
+        };
+        self.at = found + 1;
+        self.is_found[found] = true;
+        Some(found)
+    }
+
+    fn find(&mut self, address: &ServiceAddress) -> Option<usize> {
+        self.missed += 1;
+        if self.missed <= FEW || self.former.is_empty() {
+            return self.former.iter().position(|former| former.is(address));
+        }
+        let of_parts = || self.former.iter().map(parts).zip(0..).collect();
+        self.table.get_or_insert_with(of_parts).get(&parts(address)).copied()
+    }
+
+    /// The places of those that were not found.
+    fn gone(&self) -> impl Iterator<Item = usize> {
+        self.is_found.iter().zip(0..).filter(|(is_found, _)| !**is_found).map(|(_, at)| at)
     }
 }
 
@@ -224,6 +271,30 @@ mod tests {
         assert_eq!((plain.param("env"), labelled.param("env")), (None, Some("gray")));
         assert!(plain != labelled && labelled != changed);
         assert_eq!(of(&[]), plain);
+    }
+
+    #[test]
+    fn urls_are_kept_whatever_the_order_of_a_list() {
+        let service = service();
+        let all: Vec<ServiceAddress> = (1..=60).map(|number| address(number, &service, &[])).collect();
+        let mut urls = AddressUrls::new(&UrlFactory::new());
+        let mut before: Arc<[ServiceAddress]> = Arc::from(&all[..]);
+        let mut former = urls.of(&before);
+        for now in [
+            all.iter().rev().cloned().collect::<Vec<_>>(),
+            all[20..].to_vec(),
+            [&all[40..], &all[..3]].concat(),
+            [&all[..10], &all[11..]].concat(),
+        ] {
+            let now: Arc<[ServiceAddress]> = Arc::from(now);
+            let present = urls.of(&now);
+            for (address, url) in now.iter().zip(&*present) {
+                assert_eq!(url.host(), &*address.instance.host);
+                let at = before.iter().position(|one| one.is(address));
+                assert!(at.is_none_or(|at| url.ptr_eq(&former[at])));
+            }
+            (before, former) = (now, present);
+        }
     }
 
     #[test]
