@@ -1,0 +1,159 @@
+//! The steps of the migration, by rules in the config centre, under load.
+
+use dubhe::core::migration::MigrationStep;
+use dubhe::{Connected, MigrationExplanation, SideKind};
+use dubhe_migration::SideState;
+
+use crate::support::{
+    Fleet, Load, ShopClient, answers, on_every_store, prefers, until_callable, until_migration,
+};
+
+on_every_store! {
+    no_call_fails_on_the_way_to_applications_and_back_while_providers_of_all_kinds_come_and_go
+    a_step_that_would_lose_the_providers_is_blocked_until_they_are_there
+    a_rule_that_is_there_before_the_start_is_in_force_at_the_first_call
+}
+
+/// Waits for a step that is reached, with what it has and nothing else.
+async fn reached(
+    shop: &Connected<ShopClient>,
+    step: MigrationStep,
+    preferred: SideKind,
+) -> MigrationExplanation {
+    let both = step == MigrationStep::ApplicationFirst;
+    let here = |kind| both || kind == preferred;
+    let expected = |kind| if here(kind) { SideState::Present } else { SideState::Absent };
+    let now = until_migration(shop, step.name(), |now| {
+        now.state.step == Some(step)
+            && prefers(now, preferred)
+            && now.interface.state == expected(SideKind::Interface)
+            && now.application.state == expected(SideKind::Application)
+    })
+    .await;
+    assert!(now.state.is_settled(), "{now}");
+    assert_eq!(now.state.blocked, None, "{now}");
+    assert_eq!(now.interface.status.is_some(), here(SideKind::Interface), "{now}");
+    assert_eq!(now.application.status.is_some(), here(SideKind::Application), "{now}");
+    now
+}
+
+async fn no_call_fails_on_the_way_to_applications_and_back_while_providers_of_all_kinds_come_and_go(
+    fleet: Fleet,
+) {
+    use MigrationStep::{ApplicationFirst, ForceApplication, ForceInterface};
+    use SideKind::{Application, Interface};
+
+    let old = fleet.provider("old", "interface").await;
+    fleet.publish_rule("step: FORCE_INTERFACE").await;
+    let consumer = fleet.consumer().await;
+    let shop = consumer.reference::<ShopClient>().connect().await.unwrap();
+    let load = Load::start(&shop.client, 4);
+    let now = reached(&shop, ForceInterface, Interface).await;
+    assert_eq!(now.interface.addresses, [old.address()]);
+    load.more(50).await;
+
+    // Everybody may be registered in both ways; a first one is by application only, which nobody sees yet.
+    let both = fleet.provider("both", "all").await;
+    let new = fleet.provider("new", "instance").await;
+    until_callable(&shop, 2).await;
+    load.more(50).await;
+    assert_eq!(new.served(), 0);
+
+    fleet.publish_rule("step: APPLICATION_FIRST").await;
+    let now = reached(&shop, ApplicationFirst, Application).await;
+    assert_eq!(now.application.addresses.len(), 2, "{now}");
+    assert_eq!(now.interface.addresses.len(), 2, "{now}");
+    load.more(50).await;
+
+    // All that calls go to leaves: the others serve. It comes back: calls do.
+    let port = new.port();
+    new.leave().await;
+    both.leave().await;
+    reached(&shop, ApplicationFirst, Interface).await;
+    load.more(50).await;
+    let new = fleet.provider_with("new", port, "instance", |export| export).await;
+    reached(&shop, ApplicationFirst, Application).await;
+    let both = fleet.provider("both", "all").await;
+    load.more(50).await;
+
+    fleet.publish_rule("step: FORCE_APPLICATION").await;
+    let now = reached(&shop, ForceApplication, Application).await;
+    assert!(!now.application.addresses.contains(&old.address()), "{now}");
+    // What is registered by interface only is nobody's loss any more.
+    old.leave().await;
+    load.more(50).await;
+    new.leave().await;
+    load.more(50).await;
+    let new = fleet.provider("new", "instance").await;
+    until_callable(&shop, 2).await;
+    both.leave().await;
+    load.more(50).await;
+
+    // Only one that the old model does not know is left. Back to both, and then to the old one when it has somebody.
+    fleet.publish_rule("step: APPLICATION_FIRST").await;
+    reached(&shop, ApplicationFirst, Application).await;
+    load.more(50).await;
+    let old = fleet.provider("old", "interface").await;
+    until_migration(&shop, "found by interface", |now| now.interface.available).await;
+    fleet.publish_rule("step: FORCE_INTERFACE").await;
+    let now = reached(&shop, ForceInterface, Interface).await;
+    assert_eq!(now.interface.addresses, [old.address()]);
+    load.more(50).await;
+    new.leave().await;
+    load.more(50).await;
+    assert_eq!(load.stop().await, [""; 0]);
+    consumer.shutdown().await;
+    old.leave().await;
+}
+
+async fn a_step_that_would_lose_the_providers_is_blocked_until_they_are_there(fleet: Fleet) {
+    let old = fleet.provider("old", "interface").await;
+    let consumer = fleet.consumer().await;
+    let shop = consumer.reference::<ShopClient>().connect().await.unwrap();
+    let load = Load::start(&shop.client, 2);
+    reached(&shop, MigrationStep::ApplicationFirst, SideKind::Interface).await;
+    fleet.publish_rule("step: FORCE_APPLICATION").await;
+    let now = until_migration(&shop, "blocked", |now| now.state.blocked.is_some()).await;
+    assert_eq!(now.state.step, Some(MigrationStep::ApplicationFirst), "{now}");
+    assert!(!now.state.is_settled() && prefers(&now, SideKind::Interface), "{now}");
+    assert!(now.to_string().contains("FORCE_APPLICATION wanted"), "{now}");
+    load.more(50).await;
+    let new = fleet.provider("new", "instance").await;
+    reached(&shop, MigrationStep::ForceApplication, SideKind::Application).await;
+    load.more(50).await;
+    old.leave().await;
+    load.more(50).await;
+
+    fleet.publish_rule("step: FORCE_INTERFACE").await;
+    let now = until_migration(&shop, "blocked", |now| now.state.blocked.is_some()).await;
+    assert_eq!(now.state.step, Some(MigrationStep::ForceApplication), "{now}");
+    assert!(prefers(&now, SideKind::Application), "{now}");
+    load.more(50).await;
+    let old = fleet.provider("old", "interface").await;
+    reached(&shop, MigrationStep::ForceInterface, SideKind::Interface).await;
+    new.leave().await;
+    load.more(50).await;
+    assert_eq!(load.stop().await, [""; 0]);
+    consumer.shutdown().await;
+    old.leave().await;
+}
+
+// C37
+async fn a_rule_that_is_there_before_the_start_is_in_force_at_the_first_call(fleet: Fleet) {
+    let old = fleet.provider("old", "interface").await;
+    let new = fleet.provider("new", "instance").await;
+    fleet.publish_rule("step: FORCE_INTERFACE").await;
+    let consumer = fleet.consumer().await;
+    let shop = consumer.reference::<ShopClient>().connect().await.unwrap();
+    assert_eq!(answers(&shop.client, 20).await.into_iter().collect::<Vec<_>>(), ["old"]);
+    assert_eq!(shop.migration().unwrap().state.step, Some(MigrationStep::ForceInterface));
+    assert_eq!(new.served(), 0);
+    fleet.publish_rule("step: FORCE_APPLICATION").await;
+    consumer.shutdown().await;
+    let consumer = fleet.consumer().await;
+    let shop = consumer.reference::<ShopClient>().connect().await.unwrap();
+    let before = old.served();
+    assert_eq!(answers(&shop.client, 20).await.into_iter().collect::<Vec<_>>(), ["new"]);
+    assert_eq!(old.served(), before);
+    consumer.shutdown().await;
+}
