@@ -7,7 +7,7 @@ use std::time::Duration;
 use dubhe_core::discovery::{NO_SERVICES, ServiceDiscovery, ServiceInstance};
 use dubhe_core::metadata::{MetadataInfo, MetadataReport};
 use dubhe_core::tree::TreeError;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 use tokio::time::{sleep, timeout};
 
 use crate::own_metadata::OwnMetadata;
@@ -16,7 +16,7 @@ use crate::own_metadata::OwnMetadata;
 const GATHER: Duration = Duration::from_millis(100);
 /// How often the announcement is looked over without any change. Origin: `dubbo.application.metadata.publish.delay`.
 const LOOK_OVER: Duration = Duration::from_millis(30_000);
-/// Pause after an announcement failed. Origin: ours.
+/// First pause after an announcement failed; it doubles up to [`LOOK_OVER`]. Origin: ours.
 const AFTER_FAILURE: Duration = Duration::from_millis(1_000);
 
 type Describe = Box<dyn Fn(&MetadataInfo) -> Result<Option<ServiceInstance>, TreeError> + Send + Sync>;
@@ -35,6 +35,7 @@ pub struct Announcer {
     report: Option<Arc<dyn MetadataReport>>,
     describe: Describe,
     state: Mutex<State>,
+    withdrawn: watch::Sender<bool>,
 }
 
 #[derive(Default)]
@@ -45,7 +46,6 @@ struct State {
     is_settled: bool,
     /// Registered before at other addresses, and not taken back yet.
     former: Vec<ServiceInstance>,
-    is_withdrawn: bool,
 }
 
 impl Announcer {
@@ -59,7 +59,8 @@ impl Announcer {
         report: Option<Arc<dyn MetadataReport>>,
         describe: impl Fn(&MetadataInfo) -> Result<Option<ServiceInstance>, TreeError> + Send + Sync + 'static,
     ) -> Self {
-        Self { own, discovery, report, describe: Box::new(describe), state: Mutex::default() }
+        let (describe, withdrawn) = (Box::new(describe), watch::Sender::new(false));
+        Self { own, discovery, report, describe, state: Mutex::default(), withdrawn }
     }
 
     /// Brings the registration up to date, and returns when it holds. Does nothing when nothing has changed, and nothing
@@ -68,17 +69,25 @@ impl Announcer {
     /// # Errors
     /// The report's or the discovery's, or that of the description.
     pub async fn announce(&self) -> Result<(), TreeError> {
-        let mut state = self.state.lock().await;
-        if state.is_withdrawn {
-            return Ok(());
+        let mut withdrawn = self.withdrawn.subscribe();
+        tokio::select! {
+            biased;
+            // Not after what may wait for the registry: who withdraws is on the way out.
+            _ = withdrawn.wait_for(|withdrawn| *withdrawn) => Ok(()),
+            announced = self.update() => announced,
         }
+    }
+
+    /// May be dropped at any time: what the discovery was told stands in the state before it is told.
+    async fn update(&self) -> Result<(), TreeError> {
+        let mut state = self.state.lock().await;
         let metadata = self.own.current();
         let has_services = metadata.revision.as_deref().is_some_and(|revision| revision != NO_SERVICES);
         let Some(instance) = (self.describe)(&metadata)?.filter(|_| has_services) else {
             return self.take_back(&mut state).await;
         };
         if state.is_settled && state.registered.as_ref() == Some(&instance) {
-            return Ok(());
+            return self.take_back_former(&mut state).await;
         }
         if let Some(report) = &self.report {
             report.publish(&metadata).await?;
@@ -95,19 +104,26 @@ impl Announcer {
     /// Whether what is exported now can be announced: the error of the description, if not.
     pub fn check(&self) -> Result<(), TreeError> {
         // Not the metadata of now: a revision counts as handed out once it is made.
-        (self.describe)(&MetadataInfo::default()).map(|_| ())
+        let nothing = MetadataInfo { revision: Some(NO_SERVICES.to_owned()), ..MetadataInfo::default() };
+        (self.describe)(&nothing).map(|_| ())
     }
 
     /// Announces now and after every change, and tries again what failed, for ever: to be spawned, and aborted in the end.
     pub async fn run(&self) {
         let mut changes = self.own.changes();
+        let mut pause = AFTER_FAILURE;
         loop {
             changes.mark_unchanged();
             let wait = match self.announce().await {
-                Ok(()) => LOOK_OVER,
+                Ok(()) => {
+                    pause = AFTER_FAILURE;
+                    LOOK_OVER
+                }
                 Err(error) => {
-                    tracing::warn!(application = &**self.own.application(), %error, "the instance cannot be registered and is tried again");
-                    AFTER_FAILURE
+                    let application = &**self.own.application();
+                    tracing::warn!(application, %error, retry = ?pause, "the instance cannot be registered and is tried again");
+                    let longer = (pause * 2).min(LOOK_OVER);
+                    std::mem::replace(&mut pause, longer)
                 }
             };
             if let Ok(Ok(())) = timeout(wait, changes.changed()).await {
@@ -121,8 +137,8 @@ impl Announcer {
     /// # Errors
     /// The discovery's.
     pub async fn withdraw(&self) -> Result<(), TreeError> {
+        self.withdrawn.send_replace(true);
         let mut state = self.state.lock().await;
-        state.is_withdrawn = true;
         self.take_back(&mut state).await
     }
 

@@ -29,6 +29,8 @@ use crate::revision::service_info;
 const GRACE: Duration = Duration::from_secs(3);
 /// When a mapping that could not be written is tried again. Origin: `mapping-retry-interval`.
 const MAPPING_RETRY_INTERVAL: Duration = Duration::from_millis(5_000);
+/// The pauses double up to this. Origin: ours.
+const LONGEST_RETRY_INTERVAL: Duration = Duration::from_millis(60_000);
 
 /// What a [`ServiceDiscoveryRegistry`] is made of.
 #[derive(Debug)]
@@ -158,13 +160,22 @@ impl ServiceDiscoveryRegistry {
         registry.subscribe(&url).await.map(Some)
     }
 
+    /// Tries to write the mapping no more, unless it is that of something that is still exported.
+    fn forget_mapping(&self, own: &OwnMetadata, match_key: &str) {
+        if own.exported().iter().all(|url| service_info(url).match_key() != match_key) {
+            self.tasks.lock().mapping.remove(match_key);
+        }
+    }
+
     /// Writes the mapping until it works.
     fn map(&self, interface: String, application: Arc<str>) -> AbortOnDrop {
         let mapping = Arc::clone(&self.parts.mapping);
         let task = async move {
+            let mut pause = MAPPING_RETRY_INTERVAL;
             while let Err(error) = mapping.map(&interface, &application).await {
-                tracing::warn!(%error, "the mapping of a service could not be written and is tried again");
-                sleep(MAPPING_RETRY_INTERVAL).await;
+                tracing::warn!(%error, retry = ?pause, "the mapping of a service could not be written and is tried again");
+                sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_RETRY_INTERVAL);
             }
         };
         AbortOnDrop(tokio::spawn(task.in_current_span()).abort_handle())
@@ -216,9 +227,12 @@ impl Registry for ServiceDiscoveryRegistry {
             && let Err(error) = announcer.announce().await
         {
             own.remove(url);
-            let mut tasks = self.tasks.lock();
-            tasks.mapping.remove(&service.match_key());
-            tasks.announcing = None;
+            self.forget_mapping(own, &service.match_key());
+            if own.exported().is_empty() {
+                self.tasks.lock().announcing = None;
+                // Nobody is to find an instance that offers nothing; what the tree was told is taken back at once.
+                let _ = announcer.announce().await;
+            }
             return Err(self.failed("register", url, error));
         }
         Ok(())
@@ -229,10 +243,10 @@ impl Registry for ServiceDiscoveryRegistry {
         let Some((own, announcer)) = self.parts.own.as_ref().filter(|_| !is_consumer(url)) else {
             return Ok(());
         };
-        self.tasks.lock().mapping.remove(&service_info(url).match_key());
         if !own.remove(url) {
             return Ok(());
         }
+        self.forget_mapping(own, &service_info(url).match_key());
         announcer.announce().await.map_err(|error| self.failed("unregister", url, error))
     }
 
@@ -311,7 +325,7 @@ fn as_view(
         None => Category::Unknown,
     };
     let rules = rules.map(Subscription::view).unwrap_or_default();
-    let trouble = [&addresses.trouble, &addresses.failure, &rules.trouble].into_iter().flatten().next();
+    let trouble = addresses.doubt().or(rules.trouble.as_ref());
     Arc::new(ServiceView {
         providers,
         configurators: rules.configurators.clone(),

@@ -1,5 +1,6 @@
 //! One registry address in the application-level model: what it is made of.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,8 +8,9 @@ use dubhe_common::{Url, keys};
 use dubhe_core::discovery::{ServiceDiscovery, ServiceInstance};
 use dubhe_core::error::{ErrorCode, RpcError};
 use dubhe_core::extension::Extensions;
-use dubhe_core::mapping::ServiceNameMapping;
+use dubhe_core::mapping::{Applications, ServiceNameMapping};
 use dubhe_core::metadata::{DefinitionId, MetadataClient, MetadataInfo, MetadataReport};
+use dubhe_core::observation::{Observation, Stamp};
 use dubhe_core::protocol::Protocol;
 use dubhe_core::registry::Registry;
 use dubhe_discovery::{
@@ -18,6 +20,7 @@ use dubhe_discovery::{
 };
 use dubhe_registry::{MEMORY, TreeLease};
 use parking_lot::Mutex;
+use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::own_instance::OwnService;
@@ -119,9 +122,15 @@ impl ApplicationLevel {
         &self.registry
     }
 
-    /// Which applications provide an interface.
-    pub(crate) fn mapping(&self) -> &Arc<dyn ServiceNameMapping> {
-        &self.mapping
+    /// The applications that provide what `consumer` asks for: those that it names (`provided-by`), else those of the mapping.
+    pub(crate) fn providing(&self, consumer: &Url) -> watch::Receiver<Observation<Applications>> {
+        let named: BTreeSet<Arc<str>> =
+            consumer.list_param(keys::PROVIDED_BY).into_iter().map(Arc::from).collect();
+        if named.is_empty() {
+            return self.mapping.applications(consumer.service_interface());
+        }
+        let known = Observation { known: Some(Arc::new(named)), stamp: Stamp::default(), trouble: None };
+        watch::channel(known).1
     }
 
     /// Returns when what is exported is registered.
@@ -187,7 +196,12 @@ impl Caches {
                 return (None, None);
             }
             let metadata = MetadataCache::file_name(None, application, registry);
-            let mapping = MappingCache::file_name(application);
+            // Dubbo has one for all registries, whose mappings are not the same.
+            let mapping = format!(
+                "{}.{}",
+                MappingCache::file_name(application),
+                registry.backup_addresses(0).join(",")
+            );
             let open = move || (CacheFile::open(None, &metadata), CacheFile::open(None, &mapping));
             tokio::task::spawn_blocking(open).await.unwrap_or_default()
         };

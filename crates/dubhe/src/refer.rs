@@ -313,7 +313,7 @@ impl Setup<'_> {
         parts.properties = Arc::clone(dubhe.properties());
         parts.rules = dubhe.migration_rules();
         if let Some(applications) = &registry.applications {
-            parts.applications = Some(applications.mapping().applications(&self.interface));
+            parts.applications = Some(applications.providing(consumer));
             applications.publish_definition(consumer, consumer_definition(consumer));
         }
         parts.fixed = match (&registry.interfaces, &registry.applications) {

@@ -16,7 +16,8 @@ use dubhe_registry::registered_url::{
 };
 use dubhe_router::ConditionRouter;
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedMutexGuard, oneshot};
 
 use crate::application::Dubhe;
 use crate::registries::OpenRegistry;
@@ -126,21 +127,40 @@ impl SideFactory for Sides {
         let parts = self.parts(kind)?;
         let (done, made) = oneshot::channel();
         let making = Arc::clone(&self.made(kind).making);
-        // A task of its own: when this future is dropped, it takes back what it has done so far.
+        // A task of its own: when this future is dropped, what was done so far is taken back.
         tokio::spawn(async move {
-            let _making = making.lock().await;
+            let making = making.lock_owned().await;
             let directory = RegistryDirectory::subscribe(parts).await;
-            if let Err(Ok(unwanted)) = done.send(directory) {
-                unwanted.close().await;
-            }
+            let _ = done.send(directory.map(|made| Unclaimed(Some((made, making)))));
         });
         let directory = made
             .await
             .map_err(|_| RpcError::new(ErrorCode::Unknown, "the runtime is shutting down"))?
-            .map_err(|error| RpcError::new(ErrorCode::Registry, error.to_string()))?;
-        let directory: Arc<dyn Directory> = directory;
+            .map_err(|error| RpcError::new(ErrorCode::Registry, error.to_string()))?
+            .claim();
         *self.made(kind).directory.lock() = Some(Arc::downgrade(&directory));
         let invoker = self.cluster.join(Arc::clone(&directory), self.dubhe.balancers());
         Ok(Arc::new(DirectorySide::new(directory, invoker)))
+    }
+}
+
+/// A directory that nobody has taken yet: then it leaves the registry by itself, before the next of its kind is made.
+struct Unclaimed(Option<(Arc<RegistryDirectory>, OwnedMutexGuard<()>)>);
+
+impl Unclaimed {
+    fn claim(mut self) -> Arc<dyn Directory> {
+        let (directory, _making) = self.0.take().expect("it is taken once, here");
+        directory
+    }
+}
+
+impl Drop for Unclaimed {
+    fn drop(&mut self) {
+        if let (Some((directory, making)), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            runtime.spawn(async move {
+                directory.close().await;
+                drop(making);
+            });
+        }
     }
 }

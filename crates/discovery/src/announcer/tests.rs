@@ -16,6 +16,8 @@ struct Told {
     log: Lock<Vec<String>>,
     changed: Notify,
     failing: Lock<Option<&'static str>>,
+    /// Registrations never end.
+    is_hanging: Lock<bool>,
 }
 
 impl Told {
@@ -44,6 +46,10 @@ impl Told {
 impl ServiceDiscovery for Told {
     async fn register(&self, instance: &ServiceInstance) -> Result<(), TreeError> {
         let revision = instance.revision().unwrap_or("none");
+        if *self.is_hanging.lock() {
+            self.changed.notify_one();
+            std::future::pending::<()>().await;
+        }
         self.tell("register", &format!("{}@{}", instance.port, &revision[..4]))
     }
 
@@ -175,6 +181,40 @@ async fn services_that_disagree_leave_what_is_registered() {
     let refused = announcer.announce().await.unwrap_err();
     assert!(matches!(&refused, TreeError::Invalid(why) if why.contains("ipv6")), "{refused}");
     assert!(told.take().is_empty());
+}
+
+#[tokio::test]
+async fn a_former_address_that_could_not_be_taken_back_is_taken_back_later() {
+    let (own, told, announcer) = world();
+    own.add(&url(1, "a.A"));
+    announcer.announce().await.unwrap();
+    own.add(&url(2, "a.A"));
+    *told.failing.lock() = Some("unregister");
+    assert!(announcer.announce().await.is_err());
+    *told.failing.lock() = None;
+    told.take();
+    announcer.announce().await.unwrap();
+    assert_eq!(told.take(), ["unregister 1"], "although nothing else has changed");
+    announcer.announce().await.unwrap();
+    assert!(told.take().is_empty());
+}
+
+#[tokio::test]
+async fn a_withdrawal_does_not_wait_for_a_registration_under_way() {
+    let (own, told, announcer) = world();
+    own.add(&url(1, "a.A"));
+    *told.is_hanging.lock() = true;
+    let announcer = Arc::new(announcer);
+    let announcing = tokio::spawn({
+        let announcer = Arc::clone(&announcer);
+        async move { announcer.announce().await }
+    });
+    told.changed.notified().await;
+    assert_eq!(told.take().len(), 1, "metadata is published");
+    told.changed.notified().await;
+    announcer.withdraw().await.unwrap();
+    assert_eq!(told.take(), ["unregister 1"], "the registration may have come through");
+    announcing.await.unwrap().unwrap();
 }
 
 #[tokio::test]

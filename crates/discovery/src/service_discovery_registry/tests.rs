@@ -95,7 +95,97 @@ async fn a_mapping_that_cannot_be_written_is_tried_again_while_it_is_wanted() {
     registry.register(&provider()).await.unwrap();
     let mut applications = world.mapping.applications(FOO);
     until(&mut applications, |seen| seen.known.is_some()).await;
-    assert_eq!(started.elapsed(), 2 * MAPPING_RETRY_INTERVAL);
+    assert_eq!(started.elapsed(), 3 * MAPPING_RETRY_INTERVAL, "the pauses double");
+}
+
+#[tokio::test(start_paused = true)]
+async fn taking_back_what_was_replaced_leaves_the_mapping_of_what_replaced_it() {
+    let world = World::new();
+    let registry = registry(&world, Some("app"));
+    world.mapping.refuse(2);
+    registry.register(&provider()).await.unwrap();
+    let newer = provider().with_param("timeout", 5);
+    registry.register(&newer).await.unwrap();
+    registry.unregister(&provider()).await.unwrap();
+    let mut applications = world.mapping.applications(FOO);
+    until(&mut applications, |seen| seen.known.is_some()).await;
+}
+
+#[tokio::test]
+async fn rules_of_the_interface_stand_in_the_view_as_they_change() {
+    let world = World::new();
+    world.discovery.set("app", [instance(1, "r1")]);
+    world.answers.offers("r1", [service(FOO)]);
+    let rules = Arc::new(Rules::default());
+    let registry = registry(&world, None);
+    let registry = ServiceDiscoveryRegistry::new(ServiceDiscoveryRegistryParts {
+        rules: Some(Arc::clone(&rules) as _),
+        ..registry.parts
+    });
+    let asked = consumer("&provided-by=app&category=providers,configurators,routers");
+    let mut subscription = registry.subscribe(&asked).await.unwrap();
+    assert_eq!(rules.asked.lock().as_deref(), Some("configurators,routers"));
+    let mut view = sees(&mut subscription, 1).await;
+    assert!(view.routers.urls().is_none());
+    let rule = Url::parse(&format!("condition://0.0.0.0/{FOO}?category=routers")).unwrap();
+    let urls: Arc<[Url]> = Arc::from([rule]);
+    rules.views.send_modify(|rules| {
+        *rules = Arc::new(ServiceView { routers: Category::Known { urls, total: 1 }, ..Default::default() });
+    });
+    while view.routers.urls().is_none() {
+        assert!(subscription.changed().await);
+        view = subscription.view();
+    }
+    assert_eq!(view.providers.urls().map(|urls| urls.len()), Some(1));
+    // Who asks for no rules gets none.
+    *rules.asked.lock() = None;
+    let _providers = registry.subscribe(&consumer("&provided-by=app&category=providers")).await.unwrap();
+    assert_eq!(*rules.asked.lock(), None);
+}
+
+/// The interface-level half of a registry: rules that the test says.
+#[derive(Debug)]
+struct Rules {
+    url: Url,
+    views: watch::Sender<Arc<ServiceView>>,
+    asked: Mutex<Option<String>>,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        let url = Url::parse("zookeeper://192.0.2.1:2181").unwrap();
+        Self { url, views: watch::Sender::new(Arc::default()), asked: Mutex::default() }
+    }
+}
+
+#[async_trait]
+impl Registry for Rules {
+    fn url(&self) -> &Url {
+        &self.url
+    }
+
+    fn is_available(&self) -> bool {
+        true
+    }
+
+    async fn register(&self, _: &Url) -> Result<(), RegistryError> {
+        unreachable!("nothing is registered here")
+    }
+
+    async fn unregister(&self, _: &Url) -> Result<(), RegistryError> {
+        unreachable!("nothing is registered here")
+    }
+
+    async fn subscribe(&self, url: &Url) -> Result<Subscription, RegistryError> {
+        *self.asked.lock() = Some(url.category().to_owned());
+        Ok(Subscription::new(self.views.subscribe(), ()))
+    }
+
+    async fn lookup(&self, _: &Url) -> Result<Vec<Url>, RegistryError> {
+        unreachable!("nobody looks up here")
+    }
+
+    async fn close(&self) {}
 }
 
 #[tokio::test]
