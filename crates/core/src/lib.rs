@@ -10,7 +10,7 @@
 //! | 10 service, 8 proxy | [`service`] | [`service::Service`] |
 //! | 7 registry | [`registry`], [`tree`], [`config_center`], [`discovery`], [`metadata`], [`mapping`] | [`registry::Registry`], [`tree::Tree`], ... |
 //! | 6 cluster | [`directory`], [`router`], [`load_balance`], [`cluster`], [`configurator`], [`migration`] | [`directory::Directory`], [`router::RouterChain`], ... |
-//! | 5 monitor | [`monitor`] | [`monitor::Monitor`] |
+//! | 5 monitor | [`monitor`], [`status_report`] | [`monitor::Monitor`], [`status_report::StatusReporter`] |
 //! | 4 protocol | [`protocol`], [`filter`] | [`protocol::Protocol`], [`filter::Filter`] |
 //! | 3 exchange | [`exchange`] | [`exchange::Exchanger`] |
 //! | 2 transport | [`transport`] | [`transport::Transporter`] |
@@ -43,6 +43,7 @@ pub mod registry;
 pub mod router;
 pub mod serialize;
 pub mod service;
+pub mod status_report;
 pub mod transport;
 pub mod tree;
 pub mod value;

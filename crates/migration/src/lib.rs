@@ -44,6 +44,9 @@ pub use state::{MigrationState, SideState};
 mod explain;
 pub use explain::{MigrationExplanation, SideReport};
 
+mod report;
+pub use report::{REPORT_GRACE, report_changes, tell};
+
 mod slot;
 mod snapshot;
 mod switcher;
