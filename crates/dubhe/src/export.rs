@@ -11,6 +11,7 @@
 //!     by application        metadata, then the mapping and the instance: announced together, shortly after the last service
 //!     by interface          the URL
 //!   definition              for people, in the background
+//!   report                  for status reporters, when there are any
 //! ```
 
 use std::sync::Arc;
@@ -25,7 +26,9 @@ use dubhe_core::invoker::SharedInvoker;
 use dubhe_core::protocol::{Exported, Exporter};
 use dubhe_core::registry::Registry;
 use dubhe_core::service::Service;
+use dubhe_core::status_report::StatusReport;
 use dubhe_discovery::provider_definition;
+use dubhe_migration::tell;
 use dubhe_proxy::{ServiceInterface, Skeleton};
 use dubhe_registry::registered_url::{Dialect, Form, registered_provider_url};
 use tokio::sync::Mutex;
@@ -122,7 +125,24 @@ impl<'a> Export<'a> {
             exported.unexport().await;
             return Err(self.invalid(&"the application is shutting down"));
         }
+        self.report_registration().await;
         Ok(exported)
+    }
+
+    /// Says of each registry in which form the service is there.
+    async fn report_registration(&self) {
+        let reporters = &self.dubhe.extensions().status_reporters;
+        if reporters.is_empty() || !self.settings.register.unwrap_or(true) {
+            return;
+        }
+        let reporters = reporters.clone().into();
+        // The same as before: what cannot be chosen was refused then.
+        let registries = self.dubhe.registries().chosen(self.settings.registry.as_deref(), keys::REGISTER);
+        for registry in registries.unwrap_or_default() {
+            let application = self.dubhe.config().application.name.clone();
+            let status = registry.register_mode().to_owned();
+            tell(&reporters, StatusReport::Registration { application, status }).await;
+        }
     }
 
     async fn export_by(&self, protocol: &ProtocolConfig) -> Result<OneExport, RpcError> {

@@ -9,6 +9,7 @@ use dubhe_core::protocol::Protocol;
 use dubhe_core::registry::RegistryFactory;
 use dubhe_core::router::Router;
 use dubhe_core::serialize::Serialization;
+use dubhe_core::status_report::StatusReporter;
 use dubhe_core::tree::TreeFactory;
 use dubhe_exchange::HeaderExchanger;
 use dubhe_protocol_dubbo::DubboProtocol;
@@ -62,6 +63,9 @@ pub struct Extensions {
     pub routers: Vec<Arc<dyn Router>>,
     /// Filters of all calls, the first one of a side outermost.
     pub filters: Vec<(FilterSide, Arc<dyn Filter>)>,
+    /// Hear of each exported service in which form it is registered, and of each reference which discovery it uses and how it migrates.
+    /// Empty at first.
+    pub status_reporters: Vec<Arc<dyn StatusReporter>>,
 }
 
 impl Extensions {
@@ -82,6 +86,7 @@ impl Extensions {
             trees,
             routers: Vec::new(),
             filters: Vec::new(),
+            status_reporters: Vec::new(),
         })
     }
 

@@ -55,6 +55,7 @@
 //! | know why a call goes where it goes | [`Reference::connect`] and [`Connected::explain`] |
 //! | know which discovery a reference uses, and what keeps it from the other | [`Connected::migration`] |
 //! | put in a balancer, a router, a filter, a protocol | [`Extensions`], [`core`] |
+//! | hear how services are registered and references migrate | [`Extensions::status_reporters`] |
 //!
 //! This crate wires the layers and holds no logic of theirs: each is a crate of its own behind a trait of [`core`].
 
@@ -65,6 +66,7 @@ mod consumer;
 mod export;
 mod extensions;
 mod in_flight;
+mod labels;
 mod open_references;
 mod own_instance;
 mod provider;

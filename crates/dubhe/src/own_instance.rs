@@ -1,5 +1,6 @@
 //! What this application says of itself in application-level discovery, and the service that it answers for it.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use dubhe_common::{Url, keys};
@@ -16,7 +17,7 @@ use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use crate::application::Dubhe;
-use crate::provider;
+use crate::{labels, provider};
 
 /// Calls of the metadata service that are answered at once. Origin: `ConfigurableMetadataServiceExporter`.
 const EXECUTES: u32 = 100;
@@ -27,6 +28,8 @@ pub(crate) struct OwnService {
     application: Arc<str>,
     /// Whether consumers look into the metadata report, and ask no instance (`metadata-type=remote`).
     is_remote: bool,
+    /// Of the environment, as it was at the start.
+    labels: BTreeMap<String, String>,
     /// What is exported to each registry.
     own: Mutex<Vec<Arc<OwnMetadata>>>,
     /// Where the service is, once it is.
@@ -35,8 +38,14 @@ pub(crate) struct OwnService {
 }
 
 impl OwnService {
+    /// With the labels that the environment says.
+    ///
     /// Errors: `metadata-type` is none that there is.
     pub(crate) fn new(config: &ApplicationConfig) -> Result<Self, RpcError> {
+        Self::labelled(config, labels::from_environment(|name| std::env::var(name).ok()))
+    }
+
+    fn labelled(config: &ApplicationConfig, labels: BTreeMap<String, String>) -> Result<Self, RpcError> {
         let is_remote = match config.metadata_type.as_deref() {
             None | Some(LOCAL) => false,
             Some(REMOTE) => true,
@@ -51,6 +60,7 @@ impl OwnService {
         Ok(Self {
             application,
             is_remote,
+            labels,
             own: Mutex::default(),
             url: OnceLock::new(),
             exporter: OnceCell::new(),
@@ -76,7 +86,8 @@ impl OwnService {
         let exported = own.exported();
         let revision = info.revision.as_deref().unwrap_or_default();
         let instance = OwnInstance::new(&self.application, &exported, revision)
-            .metadata_service_version(METADATA_SERVICE_V1);
+            .metadata_service_version(METADATA_SERVICE_V1)
+            .labels(self.labels.clone());
         if self.is_remote {
             return Ok(instance.build()?);
         }
@@ -171,4 +182,29 @@ fn cannot(error: &dyn std::fmt::Display) -> RpcError {
              `dubbo.application.metadata-type=remote`"
         ),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use dubhe_core::discovery::REVISION;
+
+    use super::*;
+
+    #[test]
+    fn labels_are_metadata_of_the_instance_and_what_dubbo_says_prevails() {
+        let config = ApplicationConfig {
+            name: "shop".to_owned(),
+            metadata_type: Some(REMOTE.to_owned()),
+            ..ApplicationConfig::default()
+        };
+        let labels = [("region", "hangzhou"), (REVISION, "mine")];
+        let labels = labels.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let service = OwnService::labelled(&config, BTreeMap::from(labels)).unwrap();
+        let own = OwnMetadata::new("shop");
+        own.add(&Url::parse("dubbo://192.0.2.1:20880/demo.Foo?interface=demo.Foo").unwrap());
+        let info = MetadataInfo { revision: Some("r1".to_owned()), ..MetadataInfo::default() };
+        let instance = service.describe(&own, &info).unwrap().unwrap();
+        assert_eq!(instance.metadata.get("region").map(|value| &**value), Some("hangzhou"));
+        assert_eq!(instance.metadata.get(REVISION).map(|value| &**value), Some("r1"));
+    }
 }

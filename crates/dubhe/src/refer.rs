@@ -38,7 +38,9 @@ use dubhe_core::invoker::{Invoker, SharedInvoker};
 use dubhe_core::router::Explanation;
 use dubhe_directory::StaticDirectory;
 use dubhe_discovery::consumer_definition;
-use dubhe_migration::{Effective, MigrationExplanation, MigrationInvoker, MigrationParts, SideFactory};
+use dubhe_migration::{
+    Effective, MigrationExplanation, MigrationInvoker, MigrationParts, SideFactory, report_changes,
+};
 use dubhe_proxy::{GenericService, ServiceClient, TypedClient};
 use dubhe_router::ConditionRouter;
 
@@ -321,7 +323,13 @@ impl Setup<'_> {
             (_, None) => Some(Effective::interface_only()),
             _ => None,
         };
-        Ok((Arc::new(MigrationInvoker::start(parts)), sides))
+        let migration = Arc::new(MigrationInvoker::start(parts));
+        let reporters = &dubhe.extensions().status_reporters;
+        if !reporters.is_empty() {
+            // Ends with the migration.
+            tokio::spawn(report_changes(migration.state(), consumer, reporters.clone().into()));
+        }
+        Ok((migration, sides))
     }
 
     /// A fixed list of providers.

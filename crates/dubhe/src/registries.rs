@@ -55,6 +55,17 @@ pub(crate) enum RegisterMode {
     Instance,
 }
 
+impl RegisterMode {
+    /// The name in configuration and reports.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Interface => "interface",
+            Self::Instance => "instance",
+        }
+    }
+}
+
 impl FromStr for RegisterMode {
     type Err = String;
 
@@ -226,6 +237,11 @@ impl OpenRegistry {
             // The user's own registry has no other form.
             RegisterMode::Instance => applications.or(interfaces).into_iter().collect(),
         }
+    }
+
+    /// The name of the register mode.
+    pub(crate) const fn register_mode(&self) -> &'static str {
+        self.mode.name()
     }
 
     /// Whether providers are registered by application.

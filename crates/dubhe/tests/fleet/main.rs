@@ -7,4 +7,5 @@ mod configuration;
 mod endings;
 mod extensions;
 mod faults;
+mod reports;
 mod support;
