@@ -13,6 +13,7 @@ use dubhe_core::metadata::{DefinitionId, MetadataClient, MetadataInfo, MetadataR
 use dubhe_core::observation::{Observation, Stamp};
 use dubhe_core::protocol::Protocol;
 use dubhe_core::registry::Registry;
+use dubhe_core::tree::TreeError;
 use dubhe_discovery::{
     Announcer, CacheFile, InstanceListeners, MappingCache, MetadataCache, MetadataSource, NoMapping,
     OwnMetadata, ServiceDiscoveryRegistry, ServiceDiscoveryRegistryParts, TreeMetadataReport,
@@ -43,6 +44,7 @@ pub(crate) struct ApplicationLevel {
     application: Arc<str>,
     registry: Arc<dyn Registry>,
     mapping: Arc<dyn ServiceNameMapping>,
+    own: Arc<OwnMetadata>,
     announcer: Arc<Announcer>,
     report: Option<Arc<dyn MetadataReport>>,
     caches: Caches,
@@ -103,12 +105,13 @@ impl ApplicationLevel {
             mapping: Arc::clone(&mapping),
             listeners,
             rules,
-            own: Some((own, Arc::clone(&announcer))),
+            own: Some((Arc::clone(&own), Arc::clone(&announcer))),
         }));
         Self {
             application,
             registry,
             mapping,
+            own,
             announcer,
             report,
             caches,
@@ -133,9 +136,15 @@ impl ApplicationLevel {
         watch::channel(known).1
     }
 
-    /// Returns when what is exported is registered.
+    /// Returns when what is exported is registered, and mapped to this application.
     pub(crate) async fn announce(&self) -> Result<(), RpcError> {
-        self.announcer.announce().await.map_err(|error| RpcError::new(ErrorCode::Registry, error.to_string()))
+        let failed = |error: TreeError| RpcError::new(ErrorCode::Registry, error.to_string());
+        self.announcer.announce().await.map_err(failed)?;
+        // The registry maps in the background; what is mapped already costs one read.
+        let exported = self.own.exported();
+        let interfaces: BTreeSet<&str> = exported.iter().map(Url::service_interface).collect();
+        let mapped = interfaces.into_iter().map(|one| self.mapping.map(one, &self.application));
+        futures::future::try_join_all(mapped).await.map(|_| ()).map_err(failed)
     }
 
     /// Takes the instance back, for good.

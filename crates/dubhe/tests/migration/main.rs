@@ -1,5 +1,8 @@
 //! Both models of discovery, and the road from one to the other, seen from calls over real sockets.
 #![allow(clippy::unwrap_used)] // a failed set-up is a failed test
 
+mod fleets;
+mod mapping;
+mod metadata;
 mod steps;
 mod support;

@@ -8,7 +8,9 @@ use bytes::Bytes;
 use dubhe::config::{ProtocolConfig, RegistryConfig};
 use dubhe::core::config_center::ConfigCenter;
 use dubhe::core::tree::{NodeKind, Tree, TreeFactory};
-use dubhe::{Connected, Dubhe, DubheBuilder, ExportedService, MemoryStore, MigrationExplanation, SideKind, Url};
+use dubhe::{
+    Connected, Dubhe, DubheBuilder, ExportedService, MemoryStore, MigrationExplanation, SideKind, Url,
+};
 use dubhe_discovery::TreeConfigCenter;
 use dubhe_registry_zookeeper::ZookeeperTreeFactory;
 use dubhe_testkit::ZooKeeper;
