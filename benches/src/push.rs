@@ -20,7 +20,8 @@ pub async fn join_times(rounds: usize) -> anyhow::Result<Vec<Duration>> {
     };
     let consumer = Dubhe::builder("push-consumer").registry_config(registry()).start().await?;
     let reference = consumer.reference::<BenchClient>().check(false).connect().await?;
-    let mut status = reference.directory().unwrap().status();
+    let directory = reference.directory().ok_or_else(|| anyhow::anyhow!("the reference has a directory"))?;
+    let mut status = directory.status();
     let loopback = ProtocolConfig { host: Some("127.0.0.1".to_owned()), ..ProtocolConfig::dubbo(0) };
     let provider =
         Dubhe::builder("push-provider").registry_config(registry()).protocol(loopback).start().await?;
