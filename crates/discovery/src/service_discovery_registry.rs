@@ -58,7 +58,7 @@ pub struct ServiceDiscoveryRegistryParts {
 ///   intents: the instance is announced for all of them together, shortly after the last one, and what fails is tried
 ///   again. [`Announcer::announce`] waits for it. Only the first provider waits until the instance is registered, and
 ///   fails when that cannot be, unless `check=false`.
-/// - A provider that is unregistered is gone from what is announced when that returns.
+/// - A provider that is unregistered is gone from what is announced when that returns, unless the registry is away.
 /// - A consumer is not registered: it is no service.
 ///
 /// Closing withdraws the instance and ends all subscriptions. The tree belongs to whoever opened it.
@@ -247,7 +247,13 @@ impl Registry for ServiceDiscoveryRegistry {
             return Ok(());
         }
         self.forget_mapping(own, &service_info(url).match_key());
-        announcer.announce().await.map_err(|error| self.failed("unregister", url, error))
+        let mut session = self.parts.session.clone();
+        tokio::select! {
+            biased;
+            announced = announcer.announce() => announced.map_err(|error| self.failed("unregister", url, error)),
+            // The registry cannot be told now; the announcement is tried again until it is.
+            _ = session.wait_for(|state| !matches!(state, SessionState::Connected { .. })) => Ok(()),
+        }
     }
 
     async fn subscribe(&self, url: &Url) -> Result<Subscription, RegistryError> {

@@ -113,3 +113,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// So does the guide's.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/migration.md")]
+struct Guide;
