@@ -35,6 +35,9 @@ pub struct RuleInForce {
     pub origin: RuleOrigin,
     /// Why a newer text is not in force.
     pub refused: Option<RuleError>,
+    /// Whether there is nothing to wait for: the config centre has answered, cannot, or does not exist. References wait a moment for
+    /// it before they make their first side.
+    pub known: bool,
 }
 
 /// Where a rule comes from.
@@ -73,7 +76,8 @@ impl RuleSource {
         texts: Option<watch::Receiver<Observation<Option<ConfigText>>>>,
         local: Option<LocalRule>,
     ) -> Self {
-        let (sender, rules) = watch::channel(Arc::default());
+        let nothing = RuleInForce { known: texts.is_none(), ..RuleInForce::default() };
+        let (sender, rules) = watch::channel(Arc::new(nothing));
         let mut follower = Follower { sender, seen: None };
         let mut texts = texts;
         if let Some(texts) = &mut texts {
@@ -130,8 +134,17 @@ impl Follower {
 
     fn take(&mut self, texts: &mut watch::Receiver<Observation<Option<ConfigText>>>) {
         // Out of the channel first: reading must not hold its lock.
-        let known = texts.borrow_and_update().known.clone();
-        let Some(text) = known.map(|text| text.map(|text| text.text)) else { return };
+        let (known, in_trouble) = {
+            let seen = texts.borrow_and_update();
+            (seen.known.clone(), seen.trouble.is_some())
+        };
+        let Some(text) = known.map(|text| text.map(|text| text.text)) else {
+            if in_trouble {
+                let before = RuleInForce::clone(&self.sender.borrow());
+                self.publish(before);
+            }
+            return;
+        };
         if self.seen.as_ref() == Some(&text) {
             return;
         }
@@ -153,7 +166,7 @@ impl Follower {
 
     fn apply(&self, text: &str, origin: RuleOrigin) {
         match MigrationRule::parse(text) {
-            Ok(rule) => self.publish(RuleInForce { rule, origin, refused: None }),
+            Ok(rule) => self.publish(RuleInForce { rule, origin, refused: None, known: true }),
             Err(error) => {
                 tracing::error!(%error, ?origin, "migration rule refused");
                 let before = RuleInForce::clone(&self.sender.borrow());
@@ -163,10 +176,13 @@ impl Follower {
     }
 
     fn publish(&self, rule: RuleInForce) {
+        let rule = RuleInForce { known: true, ..rule };
         self.sender.send_if_modified(|shown| {
             let is_news = **shown != rule;
             if is_news {
-                tracing::info!(origin = ?rule.origin, step = ?rule.rule.step, "migration rule in force");
+                if rule.origin != RuleOrigin::Nowhere || shown.origin != RuleOrigin::Nowhere {
+                    tracing::info!(origin = ?rule.origin, step = ?rule.rule.step, "migration rule in force");
+                }
                 *shown = Arc::new(rule);
             }
             is_news
@@ -244,7 +260,7 @@ mod tests {
         write(&center, Some("step: FORCE_APPLICATION"));
         next(&mut rules).await;
         write(&center, None);
-        assert_eq!(*next(&mut rules).await, RuleInForce::default());
+        assert_eq!(*next(&mut rules).await, RuleInForce { known: true, ..RuleInForce::default() });
     }
 
     #[tokio::test(start_paused = true)]
@@ -267,6 +283,7 @@ mod tests {
         write(&center, None);
         let source = RuleSource::follow("shop", texts, Some(LocalRule::new("step: FORCE_INTERFACE")));
         let mut rules = source.rules();
+        assert!(next(&mut rules).await.known);
         let start = Instant::now();
         let rule = next(&mut rules).await;
         assert_eq!(start.elapsed(), DEFAULT_LOCAL_DELAY);
@@ -302,7 +319,7 @@ mod tests {
         let mut rules = source.rules();
         assert!(next(&mut rules).await.refused.is_some());
         write(&center, None);
-        assert_eq!(*next(&mut rules).await, RuleInForce::default());
+        assert_eq!(*next(&mut rules).await, RuleInForce { known: true, ..RuleInForce::default() });
         assert_eq!(next(&mut rules).await.origin, RuleOrigin::Local);
         // A text that is refused leaves it in force, and is forgotten when it is removed.
         write(&center, Some("step: ["));
@@ -311,6 +328,22 @@ mod tests {
         write(&center, None);
         let rule = next(&mut rules).await;
         assert_eq!((rule.rule.step, &rule.refused), (Some(MigrationStep::ForceInterface), &None));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_is_known_when_the_config_centre_has_answered_cannot_or_does_not_exist() {
+        let (answers, texts) = center();
+        let source = RuleSource::follow("shop", texts, None);
+        assert!(!source.rules().borrow().known);
+        write(&answers, None);
+        assert!(next(&mut source.rules()).await.known);
+
+        let (fails, texts) = center();
+        let source = RuleSource::follow("shop", texts, None);
+        fails.send_replace(Observation { trouble: Some("lost".into()), ..Observation::unknown() });
+        assert!(next(&mut source.rules()).await.known);
+
+        assert!(RuleSource::follow("shop", None, None).rules().borrow().known);
     }
 
     #[tokio::test(start_paused = true)]

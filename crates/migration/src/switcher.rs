@@ -24,6 +24,10 @@ const FIRST_LOOK: Duration = Duration::from_millis(10);
 /// Longest such pause.
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
 
+/// How long the first side waits for the rule: what a forced step would not make should not be made for the moment that the config
+/// centre takes to answer, and the first step has nothing to compare with, a later one has.
+const FIRST_RULE: Duration = Duration::from_secs(3);
+
 /// What calls and watchers see.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -53,6 +57,22 @@ impl Wishes {
             self.applications.as_mut().and_then(|known| known.borrow_and_update().known.clone());
         let nobody = BTreeSet::new();
         self.lookup.effective(&rules.rule, applications.as_deref().unwrap_or(&nobody))
+    }
+
+    /// Waits until the rule, and where it has parts for applications the mapping, were seen for the first time.
+    async fn known(&mut self) {
+        while self.fixed.is_none() && !self.is_known() {
+            self.changed().await;
+        }
+    }
+
+    fn is_known(&self) -> bool {
+        let Some(rules) = &self.rules else { return true };
+        let rules = rules.borrow();
+        let needs_mapping = !rules.rule.applications.is_empty();
+        let has_mapping =
+            || self.applications.as_ref().is_none_or(|applications| applications.borrow().known.is_some());
+        rules.known && (!needs_mapping || has_mapping())
     }
 
     async fn changed(&mut self) {
@@ -134,6 +154,15 @@ impl Switcher {
 
     /// Runs until `closing` says true or ends; then closes the sides.
     pub(crate) async fn run(mut self, mut closing: watch::Receiver<bool>) {
+        let closed = tokio::select! {
+            biased;
+            _ = closing.wait_for(|closing| *closing) => true,
+            _ = tokio::time::timeout(FIRST_RULE, self.wishes.known()) => false,
+        };
+        if closed {
+            return self.close().await;
+        }
+        self.take_wishes();
         self.settle();
         loop {
             let look_again = self.look_again;

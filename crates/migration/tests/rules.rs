@@ -144,3 +144,31 @@ async fn a_rule_published_while_a_reference_comes_up_is_not_missed() {
         assert_eq!(settled(&reference).await, "FORCE_INTERFACE", "after {yields} turns");
     }
 }
+
+// registry.md 9.2: the first step of a reference is the rule's, and makes no other side.
+#[tokio::test(start_paused = true)]
+async fn a_rule_that_comes_a_moment_after_the_reference_is_its_first_step() {
+    let center: Texts = watch::Sender::new(Observation::unknown());
+    let source = RuleSource::follow("shop", Some(center.subscribe()), None);
+    let factory: Arc<Factory> = Arc::default();
+    let reference = refer_over(&source, "demo.Greeter", "", Arc::clone(&factory));
+    let answer = async {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        publish(&center, 1, Some("step: FORCE_APPLICATION\nthreshold: 9"));
+    };
+    let (invoker, ()) = tokio::join!(reference, answer);
+    assert_eq!(settled(&invoker).await, "FORCE_APPLICATION");
+    assert_eq!(factory.interface.made(), 0);
+    assert_eq!(call(&invoker).await.unwrap(), Application);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_config_centre_that_does_not_answer_keeps_no_reference_from_starting() {
+    let center: Texts = watch::Sender::new(Observation::unknown());
+    let source = RuleSource::follow("shop", Some(center.subscribe()), None);
+    let start = tokio::time::Instant::now();
+    let invoker = refer(&source, "demo.Greeter", "").await;
+    assert_eq!(settled(&invoker).await, "APPLICATION_FIRST");
+    assert!(start.elapsed() < Duration::from_secs(4));
+    drop(center);
+}

@@ -338,7 +338,7 @@ impl Setup {
 
 pub(crate) fn in_force(rule: &str) -> Arc<RuleInForce> {
     let rule = MigrationRule::parse(rule).unwrap();
-    Arc::new(RuleInForce { rule, origin: RuleOrigin::ConfigCenter, refused: None })
+    Arc::new(RuleInForce { rule, origin: RuleOrigin::ConfigCenter, refused: None, known: true })
 }
 
 impl Reference {
