@@ -20,6 +20,10 @@ use super::scenario::{SERVICE, zookeeper};
 /// How long a change may take to show: from a service's export, or a provider's end, to the calls.
 const CHANGE: Duration = Duration::from_secs(40);
 
+/// How long a provider that returned may wait for its consumers: Java looks after a lost connection now and then only, and keeps
+/// an invoker whose URL is the same as before.
+const RETURN: Duration = Duration::from_secs(90);
+
 /// The port of the first provider; the others follow. Java's own picks start below.
 const PORT: u16 = 21_000;
 
@@ -29,12 +33,14 @@ const TOKEN: &str = "only-for-consumers";
 /// Nodes of the registry that tell who registered where.
 const TOPS: [&str; 3] = ["/dubbo/metadata", "/services", "/dubbo/dev.dubhe.interop.api.EchoService"];
 
-const VARIANTS: [Variant; 5] = [
-    Variant { mode: "instance", metadata: Some("local") },
-    Variant { mode: "instance", metadata: Some("remote") },
-    Variant { mode: "all", metadata: Some("local") },
-    Variant { mode: "all", metadata: Some("remote") },
-    Variant { mode: "interface", metadata: None },
+/// The last one for Java providers only: Dubhe has no Triple.
+const VARIANTS: [Variant; 6] = [
+    Variant { mode: "instance", metadata: Some("local"), triple: false },
+    Variant { mode: "instance", metadata: Some("remote"), triple: false },
+    Variant { mode: "all", metadata: Some("local"), triple: false },
+    Variant { mode: "all", metadata: Some("remote"), triple: false },
+    Variant { mode: "interface", metadata: None, triple: false },
+    Variant { mode: "all", metadata: Some("local"), triple: true },
 ];
 
 const STEPS: [Step; 3] = [Step::ForceApplication, Step::ApplicationFirst, Step::ForceInterface];
@@ -55,13 +61,13 @@ fn run_all(consumer: Peer, provider: Peer, version: Version, tell: Tell<'_>) -> 
     // All at once: most of the time of a run is the start of Java processes.
     let mut rules = Rules::begin(version, &name("rules"), &registry)?;
     let mut providers = Vec::new();
-    for (variant, port) in VARIANTS.iter().zip(PORT..) {
+    for (variant, port) in variants(provider).iter().zip(PORT..) {
         let name = name(&format!("provider-{}", variant.tag()));
         providers.push(Provider::begin(*variant, provider, &name, port, &registry)?);
     }
     let mut consumers = Vec::new();
     for step in STEPS {
-        consumers.push(Consumer::begin(step, consumer, &name(step.word()), &registry)?);
+        consumers.push(Consumer::begin(step, consumer, variants(provider), &name(step.word()), &registry)?);
     }
     rules.ready()?;
     for provider in &mut providers {
@@ -105,7 +111,7 @@ fn found(consumer: Peer, providers: &[Provider], consumers: &mut [Consumer], tel
         }
     }
     // Now that each provider is known by one model, an absence in the other is no matter of time.
-    for variant in VARIANTS {
+    for variant in providers.iter().map(|provider| provider.variant) {
         for Consumer { step, finder } in consumers.iter_mut().filter(|one| !variant.is_found_by(one.step)) {
             let outcome = match finder.ask("echo", &variant.tag()) {
                 Ok(who) => Err(format!("{who} answered, although it is not registered for this model")),
@@ -170,20 +176,21 @@ fn stopped(
     for provider in &providers {
         provider.program.terminate()?;
     }
+    let variants: Vec<_> = providers.iter().map(|provider| provider.variant).collect();
     for provider in providers {
         let status = provider.program.end(CHANGE)?;
         let outcome = if status.success() { Ok(String::new()) } else { Err(status.to_string()) };
         tell(provider.variant.mode, &provider.variant.name("stopped"), outcome);
     }
     let deadline = Instant::now() + CHANGE;
-    for variant in VARIANTS {
+    for variant in &variants {
         for Consumer { step, finder } in consumers.iter_mut().filter(|one| variant.is_found_by(one.step)) {
             let gone = finder.await_outcome("echo", &variant.tag(), deadline, Result::is_err);
             tell(variant.mode, &variant.case(*step, "gone"), gone);
         }
     }
     let tree = rules.tree(&TOPS)?;
-    for variant in VARIANTS {
+    for variant in variants {
         let left = variant.nodes(&tree);
         let outcome = if left.is_empty() { Ok(String::new()) } else { Err(format!("left: {left:?}")) };
         tell(variant.mode, &variant.name("nothing-left"), outcome);
@@ -194,14 +201,14 @@ fn stopped(
 /// Providers that start anew, at the same addresses, are found again.
 fn returned(registry: &str, log: &str, consumers: &mut [Consumer], tell: Tell<'_>) -> Result<()> {
     let mut providers = Vec::new();
-    for (variant, port) in VARIANTS.iter().zip(PORT..) {
+    for (variant, port) in variants(Peer::Rust).iter().zip(PORT..) {
         let name = format!("{log}-{}", variant.tag());
         providers.push(Provider::begin(*variant, Peer::Rust, &name, port, registry)?);
     }
     for provider in &mut providers {
         provider.ready()?;
     }
-    let deadline = Instant::now() + CHANGE;
+    let deadline = Instant::now() + RETURN;
     for (provider, variant) in providers.iter().map(|provider| (provider, provider.variant)) {
         for Consumer { step, finder } in consumers.iter_mut().filter(|one| variant.is_found_by(one.step)) {
             let outcome = finder.await_outcome("echo", &variant.tag(), deadline, |outcome| {
@@ -219,6 +226,16 @@ struct Variant {
     mode: &'static str,
     /// Where its metadata is; who registers no instance has none.
     metadata: Option<&'static str>,
+    /// Whether its services are also offered over Triple, which is no affair of consumers of the other protocol.
+    triple: bool,
+}
+
+/// The variants that a provider has.
+fn variants(provider: Peer) -> &'static [Variant] {
+    match provider {
+        Peer::Rust => &VARIANTS[..VARIANTS.len() - 1],
+        Peer::Java(_) => &VARIANTS,
+    }
 }
 
 impl Variant {
@@ -259,6 +276,7 @@ impl Variant {
 
     fn name_with(self, start: &str, between: &str) -> String {
         match self.metadata {
+            Some(metadata) if self.triple => format!("{start}{between}{metadata}-and-triple"),
             Some(metadata) => format!("{start}{between}{metadata}"),
             None => start.to_owned(),
         }
@@ -298,8 +316,8 @@ struct Consumer {
 }
 
 impl Consumer {
-    fn begin(step: Step, peer: Peer, name: &str, registry: &str) -> Result<Self> {
-        let groups = VARIANTS.map(Variant::tag).join(",");
+    fn begin(step: Step, peer: Peer, variants: &[Variant], name: &str, registry: &str) -> Result<Self> {
+        let groups = variants.iter().map(|variant| variant.tag()).collect::<Vec<_>>().join(",");
         let options = [
             ["--registry", registry],
             ["--app", step.word()],
@@ -334,6 +352,9 @@ impl Provider {
                 // Elsewhere metadata is answered at the services' own port.
                 command.args(["--metadata-port", &(port + 100).to_string()]);
             }
+        }
+        if variant.triple {
+            command.args(["--tri-port", &(port + 100).to_string()]);
         }
         Ok(Self { variant, port, program: Program::start(&mut command, name)?, who: String::new() })
     }

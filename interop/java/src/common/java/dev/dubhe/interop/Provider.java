@@ -51,6 +51,9 @@ public final class Provider {
                 .registry(Peer.registry(args))
                 .protocol(protocol)
                 .service(echo);
+        if (args.number("tri-port", 0) != 0) {
+            bootstrap.protocol(new ProtocolConfig("tri", args.number("tri-port", 0)));
+        }
         if (!later) {
             bootstrap.service(greet);
         }
