@@ -189,7 +189,8 @@ impl<'a> Export<'a> {
             tracing::warn!(rpc.service = %service, "service is registered nowhere: set dubbo.registry.address for consumers to find it");
         }
         for registry in registries {
-            let mut url = one.exporter.url().clone();
+            let served = one.exporter.url();
+            let mut url = served.with_param(keys::BIND_PORT, served.port());
             if registry.registers_applications() {
                 self.dubhe.own_service().offer(self.dubhe, protocol, &url).await?;
                 url = url.with_param(keys::SERVICE_NAME_MAPPING, true);
