@@ -9,7 +9,7 @@ use clap::Args;
 use crate::totals::Totals;
 use crate::{interop, layers, outside, tools, workspace};
 
-/// How long the demo runs: two seconds for each of its scenes.
+/// How long each story of the demo runs: two seconds for each of its scenes, or one for each phase of the migration.
 const DEMO_SECONDS: &str = "10";
 
 #[derive(Debug, Args)]
@@ -76,7 +76,7 @@ fn cargo_test(totals: &mut Totals) -> Result<()> {
 
 /// The demo, as it runs without a terminal: in memory, and on a ZooKeeper of its own.
 fn demo() -> Result<()> {
-    run_demo("memory://local")?;
+    run_demos("memory://local")?;
     let mut build = workspace::cargo();
     build.args(["build", "--quiet", "--package", "dubhe-testkit", "--bin", "dubhe-zookeeper"]);
     workspace::run(&mut build)?;
@@ -86,7 +86,7 @@ fn demo() -> Result<()> {
     let mut ready = String::new();
     BufReader::new(zookeeper.stdout.take().context("no output")?).read_line(&mut ready)?;
     let result = match ready.trim().strip_prefix("READY ") {
-        Some(address) => run_demo(&format!("zookeeper://{address}")),
+        Some(address) => run_demos(&format!("zookeeper://{address}")),
         None => Err(anyhow!("the private zookeeper did not start")),
     };
     drop(zookeeper.stdin.take());
@@ -94,10 +94,16 @@ fn demo() -> Result<()> {
     result
 }
 
-fn run_demo(registry: &str) -> Result<()> {
+/// Both stories: of providers and rules that come and go, and of a migration.
+fn run_demos(registry: &str) -> Result<()> {
+    run_demo(registry, &[])?;
+    run_demo(registry, &["--migrate"])
+}
+
+fn run_demo(registry: &str, story: &[&str]) -> Result<()> {
     let mut command = workspace::cargo();
     command.args(["run", "--quiet", "--package", "dubhe-examples", "--bin", "demo"]);
-    command.args(["--", "--registry", registry, "--seconds", DEMO_SECONDS]);
+    command.args(["--", "--registry", registry, "--seconds", DEMO_SECONDS]).args(story);
     let mut last = String::new();
     stream(&mut command, |line| last = line.to_owned())?;
     check_demo(&last)

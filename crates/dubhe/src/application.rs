@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use dubhe_common::{Url, defaults, keys, list_items};
 use dubhe_config::{DubboConfig, ProtocolConfig, ReferenceConfig, RegistryConfig, ServiceConfig};
-use dubhe_core::config_center::MIGRATION_GROUP;
+use dubhe_core::config_center::{ConfigCenter, MIGRATION_GROUP};
 use dubhe_core::error::{ErrorCode, RpcError};
 use dubhe_core::extension;
 use dubhe_core::load_balance::LoadBalance;
@@ -211,6 +211,11 @@ impl Dubhe {
     /// The first registry, for tools that read and write it: rules, lookups.
     pub fn registry(&self) -> Option<Arc<dyn Registry>> {
         self.0.registries.first()
+    }
+
+    /// The config centre, for tools that read and write rules: the configured one, else the first registry that may double as one.
+    pub fn config_center(&self) -> Option<Arc<dyn ConfigCenter>> {
+        self.0.registries.config_center().cloned()
     }
 
     /// The address that this application is registered with.
