@@ -63,6 +63,8 @@ async fn the_tree_is_the_recorded_one(store: &dyn Store, recording: &Recording) 
     let found = differences(&theirs, &ours);
     let unexcused: Vec<String> = unexcused(recording, &found).iter().map(ToString::to_string).collect();
     assert!(unexcused.is_empty(), "recording {}:\n{}", recording.name, unexcused.join("\n"));
+    let same = theirs.iter().filter(|(field, value)| ours.get(*field) == Some(value)).count();
+    assert!(same > 150, "recording {}: no more than {same} fields are the same", recording.name);
     for excuse in EXCUSES.iter().filter(|excuse| excuse.is_for(recording.name)) {
         assert!(
             found.iter().any(|one| excuse.covers(one)),
@@ -72,6 +74,30 @@ async fn the_tree_is_the_recorded_one(store: &dyn Store, recording: &Recording) 
     }
     consumer.shutdown().await;
     provider.application.shutdown().await;
+}
+
+/// Whatever happens to a field is noticed, unless it is one that is excused.
+#[test]
+fn a_field_that_differs_is_found() {
+    let recording = recorded::c();
+    let theirs = fields(&recording.nodes);
+    assert_eq!(differences(&theirs, &theirs), []);
+    let mut noticed = 0;
+    for (key, value) in &theirs {
+        let (mut other, mut less, mut more) = (theirs.clone(), theirs.clone(), theirs.clone());
+        other.insert(key.clone(), format!("{value}!"));
+        less.remove(key);
+        more.insert((key.0.clone(), format!("{}!", key.1)), value.clone());
+        for (changed, theirs_has, ours_has) in [(other, true, true), (less, true, false), (more, false, true)]
+        {
+            let found = differences(&theirs, &changed);
+            assert_eq!(found.len(), 1);
+            assert_eq!((found[0].theirs.is_some(), found[0].ours.is_some()), (theirs_has, ours_has));
+            noticed += unexcused(&recording, &found).len();
+        }
+    }
+    // The types of definitions are a third of all fields.
+    assert!(noticed > theirs.len() * 3 / 2, "{noticed} of {}", theirs.len() * 3);
 }
 
 fn unexcused<'a>(

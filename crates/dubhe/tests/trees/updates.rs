@@ -8,7 +8,7 @@ use dubhe_core::tree::NodeData;
 use dubhe_discovery::TreeServiceDiscovery;
 use tokio::time::timeout;
 
-use crate::applications::{CONSUMER, LOCAL, PROVIDER, Provider, REMOTE, application, ask, consumer};
+use crate::applications::{CONSUMER, LOCAL, Mode, PROVIDER, Provider, REMOTE, application, ask, consumer};
 use crate::revisions::shown_revision;
 use crate::services::{DEMO, Demo, GREET};
 use crate::stores::{LONG, Store, on_every_store, until};
@@ -21,6 +21,7 @@ on_every_store! {
     an_instance_comes_after_its_metadata
     a_service_that_is_taken_back_leaves_the_others_registered
     an_application_that_only_consumes_is_no_instance
+    a_provider_registered_by_interface_only_is_no_instance
 }
 
 /// When the data of a node was last changed, in the order of the store, and how often before.
@@ -162,5 +163,17 @@ async fn an_application_that_only_consumes_is_no_instance(store: &dyn Store) {
     };
     assert_eq!(instances(store.paths().await), [format!("/services/{PROVIDER}"), provider.instance()]);
     consumer.shutdown().await;
+    provider.application.shutdown().await;
+}
+
+async fn a_provider_registered_by_interface_only_is_no_instance(store: &dyn Store) {
+    let mode = Mode { register_mode: Some("interface"), metadata_type: None };
+    let provider = Provider::start(store, mode).await;
+    let paths = store.paths().await;
+    let registered: Vec<&String> = paths.iter().filter(|path| path.contains("/providers/")).collect();
+    assert_eq!(registered.len(), 2);
+    assert!(!registered.iter().any(|path| path.contains("service-name-mapping")), "{registered:?}");
+    let by_application = ["/services", "/dubbo/mapping", "/dubbo/metadata/demo-provider"];
+    assert!(!by_application.iter().any(|root| paths.iter().any(|path| path.starts_with(root))), "{paths:?}");
     provider.application.shutdown().await;
 }
