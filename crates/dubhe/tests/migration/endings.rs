@@ -12,6 +12,7 @@ use crate::support::{
 
 on_every_store! {
     a_provider_that_is_killed_and_started_again_at_its_address_costs_no_call
+    a_fleet_that_is_restarted_one_by_one_at_its_addresses_fails_no_call
 }
 
 async fn a_provider_that_is_killed_and_started_again_at_its_address_costs_no_call(fleet: Fleet) {
@@ -63,6 +64,36 @@ async fn a_provider_that_is_killed_and_started_again_at_its_address_costs_no_cal
     consumer.shutdown().await;
     for session in [again, tree] {
         session.close().await;
+    }
+}
+
+async fn a_fleet_that_is_restarted_one_by_one_at_its_addresses_fails_no_call(fleet: Fleet) {
+    let mut providers = Vec::new();
+    for _ in 0..3 {
+        providers.push(fleet.provider("shop", "instance").await);
+    }
+    let consumer = fleet.consumer_of("FORCE_APPLICATION").await;
+    let shop = consumer.reference::<ShopClient>().connect().await.unwrap();
+    until_callable(&shop, 3).await;
+    let load = Load::start(&shop.client, 4);
+    for round in 0..2 {
+        for one in &mut providers {
+            let port = one.port();
+            let leaving = one.application.clone();
+            leaving.shutdown().await;
+            load.more(10).await;
+            // Another release, which says something else of itself.
+            *one = fleet
+                .provider_with("shop", port, "instance", |export| export.param("release-name", round))
+                .await;
+            until_callable(&shop, 3).await;
+        }
+    }
+    until("the new ones are called", || providers.iter().all(|one| one.served() > 0)).await;
+    assert_eq!(load.stop().await, [""; 0]);
+    consumer.shutdown().await;
+    for one in providers {
+        one.leave().await;
     }
 }
 

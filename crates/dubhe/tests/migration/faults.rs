@@ -133,3 +133,22 @@ async fn a_provider_whose_session_ends_is_called_again_when_it_has_another() {
     other.leave().await;
     unseen.leave().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn applications_end_in_time_although_zookeeper_is_dead() {
+    let server = Arc::new(zookeeper().await);
+    let fleet = Fleet::on(Arc::clone(&server), None);
+    let all = fleet.provider("all", "all").await;
+    let one = provider("one", server.address()).await;
+    let consumer = fleet.consumer().await;
+    let shop = consumer.reference::<ShopClient>().connect().await.unwrap();
+    until_callable(&shop, 2).await;
+    let load = Load::start(&shop.client, 2);
+    server.kill();
+    until("trouble is seen", || shop.status().stale.is_some()).await;
+    load.more(20).await;
+    assert_eq!(load.stop().await, [""; 0]);
+    let began = std::time::Instant::now();
+    tokio::join!(all.leave(), one.leave(), consumer.shutdown());
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+}

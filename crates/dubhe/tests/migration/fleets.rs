@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use dubhe::config::RegistryConfig;
 use dubhe::core::migration::MigrationStep;
 use dubhe::{Dubhe, ErrorCode, SideKind};
-use dubhe_testkit::Port;
+use dubhe_testkit::{BreakableProxy, Port};
 use serde_json::{Value, json};
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -364,4 +364,29 @@ async fn what_starts_while_the_registry_is_down_works_when_it_is_back() {
     tree.close().await;
     tokio::time::timeout(LONG, consumer.shutdown()).await.unwrap();
     provider.shutdown().await;
+}
+
+// C10: an address that left is not only not called, nothing holds on to it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_to_instances_that_left_are_closed_even_if_they_still_serve() {
+    let fleet = Fleet::in_memory();
+    let (shop, tree) = (fleet.unregistered("shop").await, fleet.tree());
+    let door = BreakableProxy::start(shop.address()).await.unwrap();
+    let port = door.socket_address().port();
+    write(&tree, &fleet.mapping_path(), "shop").await;
+    write(&tree, &fleet.metadata_path("shop", "r1"), metadata("shop", "r1")).await;
+    let path = fleet.instance_path("shop", port);
+    write(&tree, &path, remote_instance("shop", port, "r1")).await;
+    let old = fleet.provider("old", "interface").await;
+    let consumer = fleet.consumer().await;
+    let found = consumer.reference::<ShopClient>().connect().await.unwrap();
+    until_migration(&found, "both", |now| prefers(now, SideKind::Application) && now.interface.available)
+        .await;
+    assert_eq!(answers(&found.client, 10).await.len(), 1);
+    assert_eq!(door.connections(), 1);
+    let load = Load::start(&found.client, 2);
+    tree.delete(&path).await.unwrap();
+    until("its connection is closed", || door.connections() == 0).await;
+    until("the other is called", || old.served() > 5).await;
+    assert_eq!(load.stop().await, [""; 0]);
 }

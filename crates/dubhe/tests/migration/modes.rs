@@ -2,15 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use dubhe::config::{MetadataReportConfig, RegistryConfig};
+use dubhe::config::{MetadataReportConfig, RegistryConfig, ServiceConfig};
 use dubhe::core::migration::MigrationStep;
 use dubhe::{DubheBuilder, SideKind};
 use dubhe_migration::Origin;
+use dubhe_testkit::Port;
 use serde_json::Value;
 
 use crate::support::{
-    BUYER, Desk, DeskClient, DeskService, Fleet, Load, Named, Provider, SHOP, Shop, ShopClient, answers,
-    loopback, on_every_store, prefers, text, until, until_callable, until_migration,
+    BUYER, Desk, DeskClient, DeskService, Fleet, Load, Named, Provider, SHOP, Shop, ShopClient, ShopService,
+    answers, loopback, on_every_store, prefers, text, until, until_callable, until_migration,
 };
 
 on_every_store! {
@@ -19,6 +20,8 @@ on_every_store! {
     a_registry_without_metadata_centre_serves_who_names_the_application
     a_service_that_is_exported_later_is_found_and_one_that_ends_is_left_without_a_failed_call
 }
+
+const DESK: &str = "dev.dubhe.test.Desk";
 
 /// What there is: provider nodes, instances, mapping.
 async fn there(fleet: &Fleet, application: &str, port: u16) -> (usize, bool, Option<String>) {
@@ -164,8 +167,7 @@ async fn a_service_that_is_exported_later_is_found_and_one_that_ends_is_left_wit
         a.exported.unexport().await;
         until("one is left", || shop.addresses() == [b.address()]).await;
         load.more(20).await;
-        let again =
-            a.application.export(crate::support::ShopService::new(Named::new("again"))).await.unwrap();
+        let again = a.application.export(ShopService::new(Named::new("again"))).await.unwrap();
         until_callable(&shop, 2).await;
         load.more(20).await;
         again.unexport().await;
@@ -234,4 +236,58 @@ async fn a_step_may_be_said_by_file_property_or_reference() {
     let shop = ruled.reference::<ShopClient>().connect().await.unwrap();
     assert_eq!(answers(&shop.client, 10).await, BTreeSet::from(["new".to_owned()]));
     drop((old, new));
+}
+
+// An instance has one port for each protocol, its services may have others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn services_of_one_application_may_have_ports_and_settings_of_their_own() {
+    let fleet = Fleet::in_memory();
+    let ports = [Port::lease().unwrap(), Port::lease().unwrap()];
+    let mut builder = fleet.builder("shop");
+    let config = builder.config();
+    for (port, (id, interface)) in ports.iter().zip([("p1", SHOP), ("p2", DESK)]) {
+        config.protocols.insert(id.to_owned(), loopback(port.number()));
+        let service = ServiceConfig { protocol: Some(id.to_owned()), ..ServiceConfig::default() };
+        config.services.insert(interface.to_owned(), service);
+    }
+    let application = builder.start().await.unwrap();
+    let shop = || ShopService::new(Named::new("shop"));
+    application.service(shop()).group("g").weight(10).param("timeout", 700).export().await.unwrap();
+    application
+        .service(shop())
+        .version("2.0")
+        .param("token", "secret")
+        .param("tag", "grey")
+        .export()
+        .await
+        .unwrap();
+    application.service(DeskService::new(Named::new("desk"))).weight(50).export().await.unwrap();
+    application.announce().await.unwrap();
+    for step in ["FORCE_APPLICATION", "FORCE_INTERFACE"] {
+        let consumer = fleet.consumer_of(step).await;
+        let desk = consumer.reference::<DeskClient>().connect().await.unwrap();
+        assert_eq!(desk.client.ask().await.unwrap(), "desk", "{step}");
+        assert_eq!(desk.addresses(), [ports[1].address()], "{step}");
+        let weight = |one: &std::sync::Arc<dyn dubhe::core::invoker::Invoker>| {
+            one.url().param("weight").map(str::to_owned)
+        };
+        assert_eq!(weight(&desk.directory().unwrap().invokers()[0]).as_deref(), Some("50"), "{step}");
+        let grouped = consumer.reference::<ShopClient>().group("g").connect().await.unwrap();
+        assert_eq!(grouped.client.who().await.unwrap(), "shop", "{step}");
+        assert_eq!(grouped.addresses(), [ports[0].address()], "{step}");
+        let versioned = consumer.reference::<ShopClient>().version("2.0").connect().await.unwrap();
+        assert_eq!(versioned.client.who().await.unwrap(), "shop", "{step}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn generic_calls_find_instances_too() {
+    let fleet = Fleet::in_memory();
+    let shop = fleet.provider_with("shop", 0, "instance", |export| export.group("g").version("1.0")).await;
+    let consumer = fleet.consumer().await;
+    let generic = consumer.generic(SHOP).group("g").version("1.0").connect().await.unwrap();
+    let answer = generic.client.invoke("who", &[], Vec::new()).await.unwrap();
+    assert_eq!(answer.as_str(), Some("shop"));
+    assert_eq!(generic.addresses(), [shop.address()]);
+    assert!(prefers(&generic.migration().unwrap(), SideKind::Application));
 }
