@@ -54,6 +54,7 @@
 //! | map structs to Java classes | [`java_class`], [`java`], [`value`] |
 //! | know why a call goes where it goes | [`Reference::connect`] and [`Connected::explain`] |
 //! | know which discovery a reference uses, and what keeps it from the other | [`Connected::migration`] |
+//! | read, publish or remove a rule | [`Dubhe::config_center`] |
 //! | put in a balancer, a router, a filter, a protocol | [`Extensions`], [`core`] |
 //! | hear how services are registered and references migrate | [`Extensions::status_reporters`] |
 //!
@@ -86,15 +87,17 @@ pub use refer::{Connected, GenericReference, Reference};
 pub use dubhe_common::{Url, UrlError, encode, keys};
 pub use dubhe_config as config;
 pub use dubhe_core::BoxFuture;
+pub use dubhe_core::config_center::{self, ConfigCenter};
 pub use dubhe_core::error::{Attempt, Delivery, ErrorCode, Exception, RpcError};
 pub use dubhe_core::filter::{Filter, FilterSide};
 pub use dubhe_core::invocation::{Attachments, Invocation, Method};
+pub use dubhe_core::migration::MigrationStep;
 pub use dubhe_core::response::{Outcome, Payload, Response};
 pub use dubhe_core::router::Explanation;
 pub use dubhe_core::service::{MethodDefinition, Service, ServiceDefinition};
 pub use dubhe_core::value::{self, JavaType, Value, java};
 pub use dubhe_macros::{java_class, service};
-pub use dubhe_migration::{MigrationExplanation, MigrationState, SideKind};
+pub use dubhe_migration::{MigrationExplanation, MigrationState, SideKind, SideReport, SideState};
 pub use dubhe_proxy::{
     self as proxy, CallOptions, GenericService, ResponseAttachments, ServiceClient, ServiceInterface,
     TypedClient, context,
