@@ -1,12 +1,12 @@
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use dubhe_common::{Url, defaults, keys, list_items};
-use dubhe_config::{DubboConfig, ProtocolConfig, ReferenceConfig, RegistryConfig, ServiceConfig};
-use dubhe_core::config_center::{ConfigCenter, MIGRATION_GROUP};
+use dubhe_config::{DubboConfig, ProtocolConfig, ReferenceConfig, ServiceConfig};
+use dubhe_core::config_center::ConfigCenter;
 use dubhe_core::error::{ErrorCode, RpcError};
 use dubhe_core::extension;
 use dubhe_core::load_balance::LoadBalance;
@@ -15,7 +15,7 @@ use dubhe_core::protocol::Protocol;
 use dubhe_core::registry::Registry;
 use dubhe_core::router::RouterChain;
 use dubhe_core::service::Service;
-use dubhe_migration::{LocalRule, MigrationRule, Properties, RuleInForce, RuleSource};
+use dubhe_migration::{Properties, RuleInForce};
 use dubhe_proxy::{ServiceInterface, TypedClient};
 use dubhe_registry::MemoryStore;
 use dubhe_router::{Chain, ConditionRouter};
@@ -23,13 +23,16 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::application_level::InstanceClient;
+use crate::builder::DubheBuilder;
 use crate::export::{Export, ExportedService};
 use crate::extensions::Extensions;
 use crate::in_flight::InFlight;
+use crate::migration_rules::MigrationRules;
 use crate::open_references::OpenReferences;
 use crate::own_instance::OwnService;
 use crate::refer::{GenericReference, Reference};
 use crate::registries::Registries;
+use crate::signals::stop_signal;
 use crate::{address, consumer, provider};
 
 /// One application of the fleet: its registries, its references, its exported services. Cheap to clone.
@@ -48,9 +51,7 @@ struct Inner {
     registries: Registries,
     /// What this application says of itself by application.
     own_service: Arc<OwnService>,
-    /// Where the migration rules of this application come from, once a reference asks.
-    migration_rules: OnceLock<RuleSource>,
-    migration_file: Option<LocalRule>,
+    migration_rules: MigrationRules,
     properties: Properties,
     in_flight: Arc<InFlight>,
     references: Arc<OpenReferences>,
@@ -68,13 +69,6 @@ struct Inner {
 struct Exports {
     ended: bool,
     services: Vec<ExportedService>,
-}
-
-/// An application being set up, by code or from a configuration file.
-#[derive(Debug)]
-pub struct DubheBuilder {
-    config: DubboConfig,
-    extensions: Extensions,
 }
 
 impl Dubhe {
@@ -189,6 +183,51 @@ impl Dubhe {
         *done = true;
     }
 
+    /// The application that was set up: its extensions, its registries.
+    pub(crate) async fn open(mut config: DubboConfig, mut extensions: Extensions) -> Result<Self, RpcError> {
+        config.application.name = config.application.name.trim().to_owned();
+        if config.application.name.is_empty() {
+            return Err(RpcError::new(
+                ErrorCode::Unknown,
+                "the application has no name: set `dubbo.application.name`",
+            ));
+        }
+        extensions.add_dubbo(&config.application.name);
+        let migration_rules = MigrationRules::new(&config.application.migration).await?;
+        let protocols = std::mem::replace(&mut extensions.protocols, extension::Extensions::new("protocol"));
+        let protocols = Arc::new(protocols);
+        let own_service = Arc::new(OwnService::new(&config.application)?);
+        let port = config.application.metadata_service_port;
+        let client: Arc<dyn MetadataClient> =
+            Arc::new(InstanceClient { protocols: Arc::clone(&protocols), port });
+        let registries = Registries::open(&config, &extensions, &client, &own_service).await?;
+        let target = registries.first_address();
+        let host =
+            tokio::task::spawn_blocking(move || address::to_register(target.as_deref())).await.map_err(
+                |error| RpcError::new(ErrorCode::Unknown, format!("finding the own address failed: {error}")),
+            )?;
+        let balancers =
+            std::mem::replace(&mut extensions.load_balances, extension::Extensions::new("loadbalance"));
+        Ok(Self(Arc::new(Inner {
+            properties: Arc::new(config.properties()),
+            config,
+            host,
+            extensions,
+            balancers: Arc::new(balancers),
+            protocols,
+            registries,
+            own_service,
+            migration_rules,
+            in_flight: Arc::default(),
+            references: Arc::default(),
+            exports: Mutex::default(),
+            timestamp: AtomicU64::default(),
+            free_ports: Mutex::default(),
+            finding_port: tokio::sync::Mutex::default(),
+            shut_down: tokio::sync::Mutex::new(false),
+        })))
+    }
+
     /// Returns when what was exported so far can be found by application at every registry.
     ///
     /// That comes by itself: the services of an application are announced together, about 100 ms after the last one, and what fails is
@@ -249,18 +288,7 @@ impl Dubhe {
 
     /// The migration rule of this application as it changes; `None` where no rule can be.
     pub(crate) fn migration_rules(&self) -> Option<watch::Receiver<Arc<RuleInForce>>> {
-        let inner = &*self.0;
-        let center = inner.registries.config_center();
-        if center.is_none() && inner.migration_file.is_none() {
-            return None;
-        }
-        let source = inner.migration_rules.get_or_init(|| {
-            let application = &*inner.config.application.name;
-            let texts =
-                center.map(|center| center.listen(MIGRATION_GROUP, &format!("{application}.migration")));
-            RuleSource::follow(application, texts, inner.migration_file.clone())
-        });
-        Some(source.rules())
+        self.0.migration_rules.follow(&self.0.config.application.name, self.0.registries.config_center())
     }
 
     /// The properties that migration looks at.
@@ -395,199 +423,6 @@ impl Dubhe {
     }
 }
 
-/// The migration rule in the configured file.
-async fn migration_file(config: &DubboConfig) -> Result<Option<LocalRule>, RpcError> {
-    let migration = &config.application.migration;
-    let Some(path) = &migration.file else { return Ok(None) };
-    let failed = |error: &dyn std::fmt::Display| {
-        let text = format!(
-            "the migration rule in {path} (`dubbo.application.migration.file`) cannot be used: {error}"
-        );
-        RpcError::new(ErrorCode::Unknown, text)
-    };
-    let (file, read) = (path.clone(), |path: String| std::fs::read_to_string(path));
-    let text = tokio::task::spawn_blocking(move || read(file)).await.map_err(|stopped| failed(&stopped))?;
-    let text = text.map_err(|error| failed(&error))?;
-    MigrationRule::parse(&text).map_err(|error| failed(&error))?;
-    let rule = LocalRule::new(text);
-    Ok(Some(match migration.delay {
-        Some(delay) => LocalRule { delay: Duration::from_millis(delay), ..rule },
-        None => rule,
-    }))
-}
-
 fn port_key(protocol: &ProtocolConfig) -> (String, Option<String>) {
     (protocol.name.clone().unwrap_or_else(|| "dubbo".to_owned()), protocol.host.clone())
-}
-
-impl DubheBuilder {
-    fn new(config: DubboConfig, store: MemoryStore) -> Self {
-        let extensions = Extensions::builtin(store).expect("the built-in extensions have different names");
-        Self { config, extensions }
-    }
-
-    /// Adds a registry: `zookeeper://192.0.2.1:2181?backup=192.0.2.2:2181`, `memory://local`.
-    pub fn registry(self, address: impl Into<String>) -> Self {
-        self.registry_config(RegistryConfig::at(address))
-    }
-
-    /// Adds a registry with all its settings. The first one is `default`, further ones are `registry-2` and so on.
-    pub fn registry_config(mut self, registry: RegistryConfig) -> Self {
-        if self.config.registry.is_none() && self.config.registries.is_empty() {
-            self.config.registry = Some(registry);
-        } else {
-            let id = format!("registry-{}", self.config.registries.len() + 2);
-            self.config.registries.insert(id, registry);
-        }
-        self
-    }
-
-    /// Lets `memory://` registries live in `store`: applications of one process that share it see each other.
-    pub fn memory_store(mut self, store: &MemoryStore) -> Self {
-        let factory = Arc::new(dubhe_registry::MemoryTreeFactory::new(store.clone()));
-        self.extensions.trees.replace(dubhe_registry::MEMORY, 0, move || {
-            Arc::clone(&factory) as Arc<dyn dubhe_core::tree::TreeFactory>
-        });
-        self
-    }
-
-    /// Adds a protocol to serve by. Without any, services are served by `dubbo` on port 20880.
-    pub fn protocol(mut self, protocol: ProtocolConfig) -> Self {
-        if self.config.protocol.is_none() && self.config.protocols.is_empty() {
-            self.config.protocol = Some(protocol);
-        } else {
-            let id = format!("protocol-{}", self.config.protocols.len() + 2);
-            self.config.protocols.insert(id, protocol);
-        }
-        self
-    }
-
-    /// How long [`Dubhe::shutdown`] waits for calls under way. Default 10 s.
-    pub fn shutdown_wait(mut self, wait: Duration) -> Self {
-        self.config.application.shutdown_wait = Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
-        self
-    }
-
-    /// The whole configuration, to be changed in place.
-    pub fn config(&mut self) -> &mut DubboConfig {
-        &mut self.config
-    }
-
-    /// The implementations used, to add your own.
-    pub fn extensions(&mut self) -> &mut Extensions {
-        &mut self.extensions
-    }
-
-    /// Starts the application, sets it up (`set_up` exports its services), and runs it until the process is told to stop (SIGTERM
-    /// or SIGINT); then shuts down. Signals are listened for before anything is registered, so that one that comes while the
-    /// application starts ends it gracefully too: `set_up` is given up, and what it had registered is taken back.
-    ///
-    /// Errors: those of [`DubheBuilder::start`] and of `set_up`, after a shutdown.
-    ///
-    /// ```no_run
-    /// # async fn run<S: dubhe::Service + dubhe::ServiceInterface>(service: S) -> dubhe::Result<()> {
-    /// dubhe::Dubhe::builder("greeter-provider")
-    ///     .registry("zookeeper://127.0.0.1:2181")
-    ///     .run(async |dubhe| dubhe.export(service).await.map(|_| ()))
-    ///     .await
-    /// # }
-    /// ```
-    pub async fn run<F>(self, set_up: F) -> Result<(), RpcError>
-    where
-        F: AsyncFnOnce(&Dubhe) -> Result<(), RpcError>,
-    {
-        let mut stopped = std::pin::pin!(stop_signal());
-        // Asked once: from here on it listens.
-        let early = futures::poll!(&mut stopped).is_ready();
-        let dubhe = self.start().await?;
-        let set_up = async {
-            if early {
-                return Ok(true);
-            }
-            tokio::select! {
-                biased;
-                () = &mut stopped => Ok(true),
-                done = set_up(&dubhe) => done.map(|()| false),
-            }
-        };
-        let outcome = set_up.await;
-        if matches!(outcome, Ok(false)) {
-            stopped.await;
-        }
-        tracing::info!("shutting down");
-        dubhe.shutdown().await;
-        outcome.map(|_| ())
-    }
-
-    /// Starts the application: opens its registries. Called within a tokio runtime.
-    ///
-    /// Errors: the configuration cannot be used. A registry that cannot be reached now is not an error here, but at the first operation
-    /// that needs it.
-    pub async fn start(self) -> Result<Dubhe, RpcError> {
-        let Self { mut config, mut extensions } = self;
-        config.application.name = config.application.name.trim().to_owned();
-        if config.application.name.is_empty() {
-            return Err(RpcError::new(
-                ErrorCode::Unknown,
-                "the application has no name: set `dubbo.application.name`",
-            ));
-        }
-        extensions.add_dubbo(&config.application.name);
-        let migration_file = migration_file(&config).await?;
-        let protocols = std::mem::replace(&mut extensions.protocols, extension::Extensions::new("protocol"));
-        let protocols = Arc::new(protocols);
-        let own_service = Arc::new(OwnService::new(&config.application)?);
-        let port = config.application.metadata_service_port;
-        let client: Arc<dyn MetadataClient> =
-            Arc::new(InstanceClient { protocols: Arc::clone(&protocols), port });
-        let registries = Registries::open(&config, &extensions, &client, &own_service).await?;
-        let target = registries.first_address();
-        let host =
-            tokio::task::spawn_blocking(move || address::to_register(target.as_deref())).await.map_err(
-                |error| RpcError::new(ErrorCode::Unknown, format!("finding the own address failed: {error}")),
-            )?;
-        let balancers =
-            std::mem::replace(&mut extensions.load_balances, extension::Extensions::new("loadbalance"));
-        Ok(Dubhe(Arc::new(Inner {
-            properties: Arc::new(config.properties()),
-            config,
-            host,
-            extensions,
-            balancers: Arc::new(balancers),
-            protocols,
-            registries,
-            own_service,
-            migration_rules: OnceLock::new(),
-            migration_file,
-            in_flight: Arc::default(),
-            references: Arc::default(),
-            exports: Mutex::default(),
-            timestamp: AtomicU64::default(),
-            free_ports: Mutex::default(),
-            finding_port: tokio::sync::Mutex::default(),
-            shut_down: tokio::sync::Mutex::new(false),
-        })))
-    }
-}
-
-#[cfg(unix)]
-async fn stop_signal() {
-    use tokio::signal::unix::{SignalKind, signal};
-    match signal(SignalKind::terminate()) {
-        Ok(mut terminate) => {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = tokio::signal::ctrl_c() => {}
-            }
-        }
-        Err(error) => {
-            tracing::warn!(%error, "SIGTERM cannot be listened for, only SIGINT ends the application gracefully");
-            let _ = tokio::signal::ctrl_c().await;
-        }
-    }
-}
-
-#[cfg(not(unix))]
-async fn stop_signal() {
-    let _ = tokio::signal::ctrl_c().await;
 }

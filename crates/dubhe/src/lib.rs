@@ -63,11 +63,13 @@
 mod address;
 mod application;
 mod application_level;
+mod builder;
 mod consumer;
 mod export;
 mod extensions;
 mod in_flight;
 mod labels;
+mod migration_rules;
 mod open_references;
 mod own_instance;
 mod provider;
@@ -75,11 +77,13 @@ mod providers;
 mod refer;
 mod registries;
 mod sides;
+mod signals;
 
 /// The contracts of all layers.
 pub use dubhe_core as core;
 
-pub use application::{Dubhe, DubheBuilder};
+pub use application::Dubhe;
+pub use builder::DubheBuilder;
 pub use export::{Export, ExportedService};
 pub use extensions::Extensions;
 pub use refer::{Connected, GenericReference, Reference};
