@@ -41,7 +41,7 @@ async fn calls_go_on_while_zookeeper_is_dead_and_instances_are_there_again_after
     load.more(100).await;
     assert_eq!(shop.addresses().len(), 2, "trouble empties nothing");
     // Longer than the session.
-    tokio::time::sleep(Duration::from_secs(4)).await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
     load.more(100).await;
     server.restart().await.unwrap();
     until("the list is current again", || shop.status().stale.is_none()).await;
@@ -75,7 +75,7 @@ async fn after_a_pause_longer_than_all_sessions_the_only_provider_is_still_calle
     // The server ends all sessions: whoever is back first finds no instance, and must not believe it yet.
     server.pause();
     until("the list is marked stale", || shop.status().stale.is_some()).await;
-    tokio::time::sleep(Duration::from_secs(5)).await;
+    tokio::time::sleep(Duration::from_millis(3_500)).await;
     load.more(50).await;
     server.resume();
     until("the list is current again", || shop.status().stale.is_none() && shop.addresses().len() == 1).await;

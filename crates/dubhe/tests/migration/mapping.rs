@@ -6,8 +6,8 @@ use dubhe::SideKind;
 use dubhe::config::{ReferenceConfig, RegistryConfig};
 
 use crate::support::{
-    BUYER, Fleet, Load, Named, SHOP, Shop, ShopClient, ShopService, answers, loopback, on_every_store,
-    prefers, text, until, until_callable, until_migration, write,
+    BUYER, Fleet, Load, Named, Provider, SHOP, Shop, ShopClient, ShopService, answers, loopback,
+    on_every_store, prefers, text, until, until_callable, until_migration, write,
 };
 
 on_every_store! {
@@ -22,8 +22,14 @@ on_every_store! {
 async fn an_interface_that_moves_to_another_application_and_back_is_followed_by_the_same_reference(
     fleet: Fleet,
 ) {
-    let x = fleet.provider("app-x", "instance").await;
-    let y = fleet.provider("app-y", "instance").await;
+    // They write no mapping of their own: only what is written here counts.
+    let silent = async |name: &str| {
+        let registry = RegistryConfig { use_as_metadata_center: Some(false), ..fleet.registry() };
+        let mut builder = fleet.bare(name).registry_config(registry).protocol(loopback(0));
+        builder.config().application.register_mode = Some("instance".to_owned());
+        Provider::start(builder, name, |export| export).await
+    };
+    let (x, y) = (silent("app-x").await, silent("app-y").await);
     let tree = fleet.tree();
     let mapping = fleet.mapping_path();
     write(&tree, &mapping, "app-x").await;
