@@ -33,14 +33,15 @@ const TOKEN: &str = "only-for-consumers";
 /// Nodes of the registry that tell who registered where.
 const TOPS: [&str; 3] = ["/dubbo/metadata", "/services", "/dubbo/dev.dubhe.interop.api.EchoService"];
 
-/// The last one for Java providers only: Dubhe has no Triple.
-const VARIANTS: [Variant; 6] = [
+/// The last two for Java providers only: Dubhe has no Triple.
+const VARIANTS: [Variant; 7] = [
     Variant { mode: "instance", metadata: Some("local"), triple: false },
     Variant { mode: "instance", metadata: Some("remote"), triple: false },
     Variant { mode: "all", metadata: Some("local"), triple: false },
     Variant { mode: "all", metadata: Some("remote"), triple: false },
     Variant { mode: "interface", metadata: None, triple: false },
-    Variant { mode: "all", metadata: Some("local"), triple: true },
+    Variant { mode: "instance", metadata: Some("local"), triple: true },
+    Variant { mode: "all", metadata: Some("remote"), triple: true },
 ];
 
 const STEPS: [Step; 3] = [Step::ForceApplication, Step::ApplicationFirst, Step::ForceInterface];
@@ -233,7 +234,7 @@ struct Variant {
 /// The variants that a provider has.
 fn variants(provider: Peer) -> &'static [Variant] {
     match provider {
-        Peer::Rust => &VARIANTS[..VARIANTS.len() - 1],
+        Peer::Rust => &VARIANTS[..VARIANTS.len() - 2],
         Peer::Java(_) => &VARIANTS,
     }
 }
@@ -348,13 +349,15 @@ impl Provider {
         command.args(["--register-mode", variant.mode]);
         if let Some(metadata) = variant.metadata {
             command.args(["--metadata", metadata]);
-            if metadata == "local" && variant.mode == "instance" {
+            if metadata == "local" && variant.mode == "instance" && !variant.triple {
                 // Elsewhere metadata is answered at the services' own port.
                 command.args(["--metadata-port", &(port + 100).to_string()]);
             }
         }
         if variant.triple {
             command.args(["--tri-port", &(port + 100).to_string()]);
+            // Else Java answers for its metadata over Triple alone.
+            command.args(["--metadata-protocol", "dubbo"]);
         }
         Ok(Self { variant, port, program: Program::start(&mut command, name)?, who: String::new() })
     }

@@ -23,7 +23,8 @@ final class Peer {
         application.setQosEnable(false);
         application.setQosEnableCompatible(false);
         application.setMetadataType(args.get("metadata", "local"));
-        Compat.configure(application, args.get("register-mode", "interface"), args.number("metadata-port", 0));
+        Compat.configure(application, args.get("register-mode", "interface"), args.number("metadata-port", 0),
+                args.get("metadata-protocol", null));
         return application;
     }
 

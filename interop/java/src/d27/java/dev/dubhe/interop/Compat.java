@@ -21,7 +21,7 @@ final class Compat {
     private Compat() {}
 
     /** Only interface-level registration here: every other mode is refused. */
-    static void configure(ApplicationConfig application, String registerMode, int metadataPort) {
+    static void configure(ApplicationConfig application, String registerMode, int metadataPort, String metadataProtocol) {
         if (!"interface".equals(registerMode)) {
             throw new IllegalArgumentException("2.7 registers by interface only, not by " + registerMode);
         }

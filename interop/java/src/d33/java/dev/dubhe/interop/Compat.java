@@ -20,8 +20,9 @@ final class Compat {
 
     private Compat() {}
 
-    static void configure(ApplicationConfig application, String registerMode, int metadataPort) {
+    static void configure(ApplicationConfig application, String registerMode, int metadataPort, String metadataProtocol) {
         application.setRegisterMode(registerMode);
+        application.setMetadataServiceProtocol(metadataProtocol);
         if (metadataPort != 0) {
             application.setMetadataServicePort(metadataPort);
         }
