@@ -1,9 +1,10 @@
 //! The texts that users of Dubbo search for, and the errors that carry them.
 
-use dubhe_common::defaults;
+use dubhe_common::{defaults, keys};
 use dubhe_core::directory::Directory;
 use dubhe_core::error::{Attempt, ErrorCode, RpcError};
 use dubhe_core::invocation::Invocation;
+use dubhe_core::load_balance::Candidates;
 
 /// Why no further attempt is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,49 @@ pub(crate) fn no_provider(directory: &dyn Directory, call: &Invocation) -> RpcEr
             directory.origin(),
             consumer.host(),
             defaults::DUBBO_VERSION,
+        ),
+    )
+}
+
+/// None of the registries has a provider: what each says.
+pub(crate) fn no_registry(directory: &dyn Directory, call: &Invocation, said: &[String]) -> RpcError {
+    let consumer = directory.consumer_url();
+    RpcError::new(
+        ErrorCode::NoInvokerAvailableAfterFilter,
+        format!(
+            "No provider available for the method {} in the service {} from any of {} registries on the consumer {} using the dubbo \
+             version {}: {}",
+            call.method_name(),
+            consumer.service_key(),
+            said.len(),
+            consumer.host(),
+            defaults::DUBBO_VERSION,
+            said.join("; "),
+        ),
+    )
+}
+
+/// A call that must stay in its zone found no registry there.
+pub(crate) fn no_registry_in_zone(
+    directory: &dyn Directory,
+    call: &Invocation,
+    zone: &str,
+    registries: &Candidates,
+) -> RpcError {
+    let known: Vec<String> = registries
+        .invokers()
+        .iter()
+        .map(|one| format!("{} (zone {})", one.url().address(), one.url().param_or(keys::ZONE, "not set")))
+        .collect();
+    RpcError::new(
+        ErrorCode::NoInvokerAvailableAfterFilter,
+        format!(
+            "No registry with a provider of the service {} in the zone {zone}, which the call of {} must not leave ({}=true). \
+             Registries: {}",
+            directory.consumer_url().service_key(),
+            call.method_name(),
+            keys::REGISTRY_ZONE_FORCE,
+            known.join(", "),
         ),
     )
 }

@@ -49,7 +49,7 @@ use dubhe_transport::TcpTransporter;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Extensions {
-    /// `failover`, `failfast`.
+    /// `failover`, `failfast`; `zone-aware`, among registries.
     pub clusters: extension::Extensions<dyn Cluster>,
     /// `random`, `roundrobin`.
     pub load_balances: extension::Extensions<dyn LoadBalance>,

@@ -70,6 +70,7 @@ mod extensions;
 mod in_flight;
 mod labels;
 mod migration_rules;
+mod of_registry;
 mod open_references;
 mod own_instance;
 mod provider;

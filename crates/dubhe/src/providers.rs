@@ -4,8 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use dubhe_core::directory::Directory;
+use dubhe_core::invoker::Invoker;
 use dubhe_migration::{MigrationExplanation, MigrationInvoker, SideKind, SideState};
 
+use crate::registries::OpenRegistry;
 use crate::sides::Sides;
 
 /// The providers of one reference: a fixed list, or what discovery finds.
@@ -13,72 +15,122 @@ use crate::sides::Sides;
 pub(crate) enum Providers {
     /// The reference names their addresses.
     Fixed(Arc<dyn Directory>),
-    /// In two models, and a migration from one to the other.
-    Discovered { migration: Arc<MigrationInvoker>, sides: Arc<Sides> },
+    /// In each registry of the reference, in the order of the configuration. `choice`: of several registries, what calls choose from.
+    Discovered { registries: Arc<[InRegistry]>, choice: Option<Arc<dyn Directory>> },
+}
+
+/// The providers in one registry: in two models, and a migration from one to the other.
+#[derive(Debug)]
+pub(crate) struct InRegistry {
+    pub(crate) registry: Arc<OpenRegistry>,
+    pub(crate) migration: Arc<MigrationInvoker>,
+    pub(crate) sides: Arc<Sides>,
 }
 
 impl Providers {
-    /// The directory that calls go to now; `None` while there is none.
+    /// The directory that calls go to now; of several registries, that of the first one with somebody to call. `None` while there is
+    /// none.
     pub(crate) fn directory(&self) -> Option<Arc<dyn Directory>> {
         match self {
             Self::Fixed(directory) => Some(Arc::clone(directory)),
-            Self::Discovered { migration, sides } => {
-                let preferred = migration.state().borrow().preferred;
-                sides.directory(preferred).or_else(|| sides.directory(preferred.other()))
+            Self::Discovered { registries, .. } => {
+                let usable = registries.iter().find(|one| one.migration.is_available());
+                let with_any = || registries.iter().find_map(InRegistry::directory);
+                usable.and_then(InRegistry::directory).or_else(with_any)
             }
         }
     }
 
-    /// Both models and where calls go; `None` for a fixed list.
-    pub(crate) fn migration(&self) -> Option<MigrationExplanation> {
+    /// The directories that calls go to now, one for each registry that has one.
+    pub(crate) fn directories(&self) -> Vec<Arc<dyn Directory>> {
         match self {
-            Self::Fixed(_) => None,
-            Self::Discovered { migration, .. } => Some(migration.explain()),
+            Self::Fixed(directory) => vec![Arc::clone(directory)],
+            Self::Discovered { registries, .. } => {
+                registries.iter().filter_map(InRegistry::directory).collect()
+            }
         }
+    }
+
+    /// Both models and where calls go, for each registry; none for a fixed list.
+    pub(crate) fn migrations(&self) -> Vec<MigrationExplanation> {
+        self.registries().iter().map(|one| one.migration.explain()).collect()
+    }
+
+    /// Waits until each wanted side of each registry was made, or failed to be for the first time.
+    pub(crate) async fn ready(&self) {
+        futures::future::join_all(self.registries().iter().map(|one| one.migration.ready())).await;
     }
 
     /// Whether anybody has an address, usable or not.
     pub(crate) fn have_addresses(&self) -> bool {
-        self.directories().any(|directory| directory.status().borrow().total > 0)
+        let has_addresses = |directory: &Arc<dyn Directory>| directory.status().borrow().total > 0;
+        match self {
+            Self::Fixed(directory) => has_addresses(directory),
+            Self::Discovered { registries, .. } => {
+                registries.iter().flat_map(InRegistry::sides).any(|(_, directory)| has_addresses(&directory))
+            }
+        }
     }
 
-    /// Why nothing could be made of the sides that are wanted, if that is so.
+    /// Why nothing could be made of the sides that are wanted, if that is so of all registries.
     pub(crate) fn failure(&self) -> Option<String> {
-        let Self::Discovered { migration, .. } = self else { return None };
-        if self.directories().next().is_some() {
-            return None;
-        }
-        let state = migration.state().borrow().clone();
-        [&state.interface, &state.application].into_iter().find_map(|side| match side {
-            SideState::Failed(why) => Some(why.to_string()),
-            _ => None,
-        })
+        let failures: Option<Vec<String>> = self.registries().iter().map(InRegistry::failure).collect();
+        failures.filter(|failures| !failures.is_empty()).map(|failures| failures.join("; "))
     }
 
     /// Where the addresses come from, for messages.
     pub(crate) fn origin(&self) -> String {
         match self {
             Self::Fixed(directory) => directory.origin().to_owned(),
-            Self::Discovered { sides, .. } => sides.origin(),
+            Self::Discovered { registries, .. } => {
+                registries.iter().map(|one| one.registry.url.address()).collect::<Vec<_>>().join(", ")
+            }
         }
     }
 
-    fn directories(&self) -> impl Iterator<Item = Arc<dyn Directory>> {
-        let all = match self {
-            Self::Fixed(directory) => [Some(Arc::clone(directory)), None],
-            Self::Discovered { sides, .. } => {
-                [SideKind::Interface, SideKind::Application].map(|kind| sides.directory(kind))
-            }
-        };
-        all.into_iter().flatten()
-    }
-
-    /// Ends the calls' ways out: the migration closes its directories after the calls on them.
+    /// Ends the calls' ways out: a migration closes its directories after the calls on them.
     pub(crate) async fn close(&self) {
         match self {
             Self::Fixed(directory) => directory.close().await,
-            Self::Discovered { migration, .. } => migration.close().await,
+            Self::Discovered { registries, choice } => {
+                futures::future::join_all(registries.iter().map(|one| one.migration.close())).await;
+                if let Some(choice) = choice {
+                    choice.close().await;
+                }
+            }
         }
+    }
+
+    fn registries(&self) -> &[InRegistry] {
+        match self {
+            Self::Fixed(_) => &[],
+            Self::Discovered { registries, .. } => registries,
+        }
+    }
+}
+
+impl InRegistry {
+    /// The directory that calls go to now; while that is not there, the other one.
+    fn directory(&self) -> Option<Arc<dyn Directory>> {
+        let preferred = self.migration.state().borrow().preferred;
+        self.sides.directory(preferred).or_else(|| self.sides.directory(preferred.other()))
+    }
+
+    fn sides(&self) -> impl Iterator<Item = (SideKind, Arc<dyn Directory>)> {
+        [SideKind::Interface, SideKind::Application]
+            .into_iter()
+            .filter_map(|kind| Some((kind, self.sides.directory(kind)?)))
+    }
+
+    fn failure(&self) -> Option<String> {
+        if self.sides().next().is_some() {
+            return None;
+        }
+        let state = self.migration.state().borrow().clone();
+        [&state.interface, &state.application].into_iter().find_map(|side| match side {
+            SideState::Failed(why) => Some(why.to_string()),
+            _ => None,
+        })
     }
 }
 
@@ -87,18 +139,15 @@ impl fmt::Display for Providers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fixed(directory) => write!(f, "the directory has {}", *directory.status().borrow()),
-            Self::Discovered { sides, .. } => {
-                let has = |kind| match sides.directory(kind) {
-                    Some(directory) => directory.status().borrow().to_string(),
-                    None => "is not there".to_owned(),
-                };
-                let (interface, application) = (SideKind::Interface, SideKind::Application);
-                write!(
-                    f,
-                    "{interface} directory: {}; {application} directory: {}",
-                    has(interface),
-                    has(application)
-                )
+            Self::Discovered { registries, .. } => {
+                for (at, one) in registries.iter().enumerate() {
+                    f.write_str(if at == 0 { "" } else { "; " })?;
+                    write!(f, "{}", one.registry.url.address())?;
+                    for (kind, directory) in one.sides() {
+                        write!(f, ", {kind}: {}", *directory.status().borrow())?;
+                    }
+                }
+                Ok(())
             }
         }
     }

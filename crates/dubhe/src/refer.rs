@@ -3,7 +3,7 @@
 //! ```text
 //! Reference::get
 //!   consumer URL        application, defaults, reference settings
-//!   registry            the one that the reference names
+//!   registry            those that the reference names, or all; what follows is for each of them
 //!   rule                what the config centre says for this application    migration::RuleSource      (Dubhe::migration_rules)
 //!   migrate             which model is wanted, and which calls use          migration::MigrationInvoker
 //!   invokers            one for each model that is wanted                   Sides::make
@@ -17,6 +17,7 @@
 //!     router chain      mock selector, condition rules, user routers        the same
 //!     cluster join      failover, failfast, ...                             the same
 //!
+//!   registries join     zone-aware, where there are several
 //!   check               a provider must be there, unless check=false
 //!   cluster filters     around the logical call, whichever side it goes to
 //! ```
@@ -27,6 +28,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dubhe_cluster::ZoneAware;
 use dubhe_common::{Url, defaults, keys, merge_consumer_into_provider};
 use dubhe_config::ReferenceConfig;
 use dubhe_core::cluster::Cluster;
@@ -42,13 +44,14 @@ use dubhe_migration::{
     Effective, MigrationExplanation, MigrationInvoker, MigrationParts, SideFactory, report_changes,
 };
 use dubhe_proxy::{GenericService, ServiceClient, TypedClient};
-use dubhe_router::ConditionRouter;
+use dubhe_router::{Chain, ConditionRouter};
 
 use crate::application::Dubhe;
 use crate::consumer;
 use crate::in_flight::Counted;
+use crate::of_registry::OfRegistry;
 use crate::open_references::Lease;
-use crate::providers::Providers;
+use crate::providers::{InRegistry, Providers};
 use crate::registries::OpenRegistry;
 use crate::sides::Sides;
 
@@ -206,15 +209,16 @@ pub struct Connected<C> {
 }
 
 impl<C> Connected<C> {
-    /// How many providers there are where calls go to now, and in what state.
+    /// How many providers there are where calls go to now, and in what state; see [`Connected::directory`].
     pub fn status(&self) -> DirectoryStatus {
         self.directory().map(|directory| directory.status().borrow().clone()).unwrap_or_default()
     }
 
-    /// Addresses of all providers where calls go to now, unrouted.
+    /// Addresses of all providers where calls go to now, in all registries of the reference, unrouted.
     pub fn addresses(&self) -> Vec<String> {
-        let invokers = self.directory().map(|directory| directory.invokers());
-        invokers.iter().flat_map(|invokers| invokers.iter()).map(|one| one.url().address()).collect()
+        let directories = self.lease.providers.directories();
+        let invokers = directories.iter().flat_map(|directory| directory.invokers().to_vec());
+        invokers.map(|one| one.url().address()).collect()
     }
 
     /// Why a call of `method` (with no arguments that rules look at) goes where it goes.
@@ -228,14 +232,20 @@ impl<C> Connected<C> {
         self.directory().map(|directory| directory.explain(call)).unwrap_or_default()
     }
 
-    /// The addresses that both models have, which of them calls go to, and what keeps a switch. Its text form is for people. `None` for
-    /// a reference with fixed addresses.
+    /// The addresses that both models have, which of them calls go to, and what keeps a switch, in the first registry of the reference.
+    /// Its text form is for people. `None` for a reference with fixed addresses.
     pub fn migration(&self) -> Option<MigrationExplanation> {
-        self.lease.providers.migration()
+        self.migrations().into_iter().next()
     }
 
-    /// The directory that calls go to now: its status as it changes, its invokers. While a reference migrates there are two; `None`
-    /// while there is none, as when the registry was not reached yet.
+    /// The same for each registry of the reference, in the order of the configuration.
+    pub fn migrations(&self) -> Vec<MigrationExplanation> {
+        self.lease.providers.migrations()
+    }
+
+    /// The directory that calls go to now: its status as it changes, its invokers. While a reference migrates there are two, and each
+    /// of its registries has its own: this is the one of the first registry that has somebody to call. `None` while there is none, as
+    /// when the registry was not reached yet.
     pub fn directory(&self) -> Option<Arc<dyn Directory>> {
         self.lease.providers.directory()
     }
@@ -271,11 +281,7 @@ impl Setup<'_> {
                 let invoker = cluster.join(Arc::clone(&directory), balancers);
                 (Providers::Fixed(directory), invoker)
             }
-            None => {
-                let (migration, sides) = self.discover(&consumer, cluster)?;
-                let invoker = Arc::clone(&migration) as SharedInvoker;
-                (Providers::Discovered { migration, sides }, invoker)
-            }
+            None => self.discover_everywhere(&consumer, &cluster)?,
         };
         if let Err(error) = self.wait(&consumer, &providers, &*invoker).await {
             providers.close().await;
@@ -294,20 +300,48 @@ impl Setup<'_> {
         Ok(Referred { invoker, lease })
     }
 
-    /// The providers in the registry, in both models: rule, migration, and the two sides that it makes by need.
+    /// The providers in all registries of the reference. Of several, one is chosen for each call.
+    fn discover_everywhere(
+        &self,
+        consumer: &Url,
+        cluster: &Arc<dyn Cluster>,
+    ) -> Result<(Providers, SharedInvoker), RpcError> {
+        let registries = self.registries()?;
+        // As in Dubbo, the last registry says how one is chosen.
+        let chooser = registries.last().and_then(|last| last.url.param(keys::CLUSTER));
+        let chooser = self.dubhe.extensions().clusters.get(chooser.unwrap_or(ZoneAware::NAME));
+        let chooser = chooser.map_err(|unknown| self.invalid(&unknown))?;
+        let found: Arc<[InRegistry]> =
+            registries.into_iter().map(|registry| self.discover(consumer, registry, cluster)).collect();
+        if let [only] = &*found {
+            let invoker = Arc::clone(&only.migration) as SharedInvoker;
+            return Ok((Providers::Discovered { registries: found, choice: None }, invoker));
+        }
+        let invokers = found.iter().map(|one| {
+            let providers = Arc::clone(&one.migration) as SharedInvoker;
+            OfRegistry::new(&one.registry.url, consumer, providers) as SharedInvoker
+        });
+        // Routers look at providers; here are none.
+        let chain = Arc::new(Chain::builder(consumer.clone()).build());
+        let choice: Arc<dyn Directory> = StaticDirectory::new(consumer.clone(), invokers.collect(), chain);
+        let invoker = chooser.join(Arc::clone(&choice), self.dubhe.balancers());
+        Ok((Providers::Discovered { registries: found, choice: Some(choice) }, invoker))
+    }
+
+    /// The providers in one registry, in both models: rule, migration, and the two sides that it makes by need.
     fn discover(
         &self,
         consumer: &Url,
-        cluster: Arc<dyn Cluster>,
-    ) -> Result<(Arc<MigrationInvoker>, Arc<Sides>), RpcError> {
+        registry: Arc<OpenRegistry>,
+        cluster: &Arc<dyn Cluster>,
+    ) -> InRegistry {
         let dubhe = self.dubhe;
-        let registry = self.registry()?;
         let register = self.settings.register.unwrap_or(true);
         let sides = Arc::new(Sides::new(
             dubhe,
             consumer,
             Arc::clone(&registry),
-            cluster,
+            Arc::clone(cluster),
             self.rules.clone(),
             register,
         ));
@@ -329,7 +363,7 @@ impl Setup<'_> {
             // Ends with the migration.
             tokio::spawn(report_changes(migration.state(), consumer, reporters.clone().into()));
         }
-        Ok((migration, sides))
+        InRegistry { registry, migration, sides }
     }
 
     /// A fixed list of providers.
@@ -360,16 +394,11 @@ impl Setup<'_> {
         Ok(StaticDirectory::new(consumer.clone(), invokers, chain))
     }
 
-    fn registry(&self) -> Result<Arc<OpenRegistry>, RpcError> {
-        let mut registries =
+    fn registries(&self) -> Result<Vec<Arc<OpenRegistry>>, RpcError> {
+        let registries =
             self.dubhe.registries().chosen(self.settings.registry.as_deref(), keys::SUBSCRIBE)?;
-        match (registries.pop(), registries.len()) {
-            (Some(registry), 0) => Ok(registry),
-            (Some(_), more) => Err(self.invalid(&format!(
-                "{} registries are configured for it, and a reference uses one so far: name it with `registry`",
-                more + 1
-            ))),
-            (None, _) => Err(RpcError::new(
+        if registries.is_empty() {
+            return Err(RpcError::new(
                 ErrorCode::Registry,
                 format!(
                     "No such any registry to reference {} on the consumer {} use dubbo version {}: set `dubbo.registry.address`, or `url` \
@@ -378,8 +407,9 @@ impl Setup<'_> {
                     self.dubhe.host(),
                     defaults::DUBBO_VERSION
                 ),
-            )),
+            ));
         }
+        Ok(registries)
     }
 
     /// Waits until each wanted side was made or failed to be, but no longer than one attempt to connect may take once a provider can be
@@ -396,16 +426,14 @@ impl Setup<'_> {
                 tokio::time::sleep(CHECK_INTERVAL).await;
             }
         };
-        if let Providers::Discovered { migration, .. } = providers {
-            let long_enough = async {
-                available.await;
-                tokio::time::sleep(patience).await;
-            };
-            tokio::select! {
-                biased;
-                () = migration.ready() => {}
-                () = long_enough => {}
-            }
+        let long_enough = async {
+            available.await;
+            tokio::time::sleep(patience).await;
+        };
+        tokio::select! {
+            biased;
+            () = providers.ready() => {}
+            () = long_enough => {}
         }
         if !consumer.bool_param(keys::CHECK, true) {
             return Ok(());

@@ -72,11 +72,6 @@ impl Sides {
         is_open.then_some(directory)
     }
 
-    /// The registry's address.
-    pub(crate) fn origin(&self) -> String {
-        self.registry.url.address()
-    }
-
     fn made(&self, kind: SideKind) -> &Made {
         match kind {
             SideKind::Interface => &self.interface,

@@ -6,3 +6,4 @@ mod doubles;
 mod failfast;
 mod failover;
 mod selection;
+mod zone_aware;

@@ -30,7 +30,7 @@ async fn every_cluster_answers_an_empty_list_with_an_error_that_says_what_to_do(
     // C60
     let mut clusters: Extensions<dyn Cluster> = Extensions::new("cluster");
     builtin(&mut clusters).unwrap();
-    assert_eq!(clusters.names().collect::<Vec<_>>(), ["failfast", "failover"]);
+    assert_eq!(clusters.names().collect::<Vec<_>>(), ["failfast", "failover", "zone-aware"]);
     for (name, cluster) in clusters.activated() {
         assert_eq!(cluster.name(), name);
         let fleet = Fleet::new("group=blue&version=1.0.0", vec![]);

@@ -7,5 +7,6 @@ mod configuration;
 mod endings;
 mod extensions;
 mod faults;
+mod registries;
 mod reports;
 mod support;

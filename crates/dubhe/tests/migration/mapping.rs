@@ -154,22 +154,6 @@ async fn a_reference_reads_nothing_but_its_own_registry(fleet: Fleet) {
     consumer.shutdown().await;
 }
 
-// C31: a reference is of one registry so far, and says so.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reference_that_could_be_of_several_registries_asks_which() {
-    let fleet = Fleet::in_memory();
-    let (ra, rb) = (fleet.group("ra"), fleet.group("rb"));
-    let consumer = fleet
-        .bare(BUYER)
-        .registry_config(ra.registry())
-        .registry_config(rb.registry())
-        .start()
-        .await
-        .unwrap();
-    let error = consumer.refer::<ShopClient>().await.unwrap_err();
-    assert!(error.to_string().contains("2 registries"), "{error}");
-}
-
 // C31: the one that is down is not in the way of the other.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_registry_that_is_down_is_not_in_the_way_of_another() {
