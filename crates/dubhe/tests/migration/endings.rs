@@ -6,8 +6,8 @@ use dubhe::SideKind;
 use dubhe_testkit::BreakableProxy;
 
 use crate::support::{
-    Fleet, LONG, Load, Shop, ShopClient, metadata, on_every_store, prefers, remote_instance, until,
-    until_callable, until_migration, write, write_instance,
+    Fleet, LONG, Load, Shop, ShopClient, local_instance, metadata, on_every_store, prefers, remote_instance,
+    until, until_callable, until_migration, write, write_instance,
 };
 
 on_every_store! {
@@ -187,4 +187,32 @@ async fn after_many_restarts_of_instances_nothing_is_left_of_them() {
     }
     until("the registry is as it was", || left() == before).await;
     assert_eq!(load.stop().await, [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reference_that_waits_for_metadata_in_vain_can_be_dropped_and_ends_with_its_application() {
+    let fleet = Fleet::in_memory();
+    let silent = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let tree = fleet.tree();
+    write(&tree, &fleet.mapping_path(), "shop").await;
+    write(&tree, &fleet.instance_path("shop", port), local_instance("shop", port, port, "hangs")).await;
+    let consumer = fleet.consumer().await;
+    let left = || (fleet.memory().watches(), consumers(&fleet));
+    let rules = consumer.reference::<ShopClient>().param("migration.step", "FORCE_INTERFACE").check(false);
+    drop(rules.get().await.unwrap());
+    until("the first is gone", || consumers(&fleet) == 0).await;
+    let before = left();
+    // Given up while it is made, and dropped when it is made.
+    let making = consumer.reference::<ShopClient>().check(false).get();
+    tokio::time::timeout(std::time::Duration::from_millis(300), making).await.unwrap_err();
+    until("nothing is left of it", || left() == before).await;
+    let shop = consumer.reference::<ShopClient>().check(false).get().await.unwrap();
+    drop(shop);
+    until("nothing is left of it", || left() == before).await;
+    let _shop = consumer.reference::<ShopClient>().check(false).get().await.unwrap();
+    let began = std::time::Instant::now();
+    consumer.shutdown().await;
+    assert!(began.elapsed() < std::time::Duration::from_secs(2), "{:?}", began.elapsed());
+    assert_eq!(fleet.memory().sessions(), 1, "that of the test");
 }

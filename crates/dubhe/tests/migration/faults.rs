@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dubhe::config::RegistryConfig;
-use dubhe::{Dubhe, DubheBuilder};
+use dubhe::{Dubhe, DubheBuilder, ErrorCode};
 use dubhe_testkit::BreakableProxy;
 
 use crate::support::{
-    BUYER, Fleet, Load, Provider, ShopClient, loopback, text, until, until_callable, zookeeper,
+    BUYER, Fleet, Load, Named, Provider, ShopClient, ShopService, loopback, text, until, until_callable,
+    zookeeper,
 };
 
 /// By application only, through `address`, forgotten soon.
@@ -151,4 +152,40 @@ async fn applications_end_in_time_although_zookeeper_is_dead() {
     let began = std::time::Instant::now();
     tokio::join!(all.leave(), one.leave(), consumer.shutdown());
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_could_not_be_registered_in_time_is_told_and_never_appears() {
+    let server = Arc::new(zookeeper().await);
+    server.kill();
+    let fleet = Fleet::on(Arc::clone(&server), None);
+    let registry = || RegistryConfig { timeout: Some(1_500), ..fleet.registry() };
+    let start = |name: &str| Dubhe::builder(name).registry_config(registry()).protocol(loopback(0)).start();
+    let (provider, consumer) = (start("shop").await.unwrap(), start(BUYER).await.unwrap());
+    let export = || provider.export(ShopService::new(Named::new("shop")));
+    let (exported, found) = tokio::join!(export(), consumer.refer::<ShopClient>());
+    for error in [exported.unwrap_err(), found.unwrap_err()] {
+        assert_eq!(error.code(), ErrorCode::Registry, "{error}");
+        assert!(error.to_string().contains(server.address()), "{error}");
+    }
+    server.restart().await.unwrap();
+    // Another application is registered: whatever the two still wanted would be there by then.
+    let other = fleet.provider("other", "all").await;
+    let tree = fleet.tree();
+    let registered = async |category: &str| {
+        tree.list(&fleet.category_path(category)).await.unwrap().map_or(0, |nodes| nodes.len())
+    };
+    assert_eq!((registered("providers").await, registered("consumers").await), (1, 0));
+    assert_eq!(tree.list("/services/shop").await.unwrap().map_or(0, |nodes| nodes.len()), 0);
+    assert_eq!(text(&tree, &fleet.mapping_path()).await.as_deref(), Some("other"));
+    // The same applications may try again.
+    let exported = export().await.unwrap();
+    provider.announce().await.unwrap();
+    let shop = consumer.reference::<ShopClient>().connect().await.unwrap();
+    until("all are found", || shop.addresses().len() == 2).await;
+    assert!(shop.addresses().contains(&exported.urls()[0].address()));
+    tree.close().await;
+    consumer.shutdown().await;
+    provider.shutdown().await;
+    other.leave().await;
 }
