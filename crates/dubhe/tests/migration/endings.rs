@@ -117,8 +117,8 @@ async fn a_client_that_is_dropped_leaves_nothing_behind() {
     let left = || (fleet.memory().nodes(), fleet.memory().sessions(), fleet.memory().watches());
     // The first one leaves what is meant to stay: the definition of what is consumed, the application's rule.
     once().await;
-    until("the first is gone", || consumers(&fleet) == 0).await;
-    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    let rule = 1;
+    until("the first is gone", || fleet.memory().watches() == rule && consumers(&fleet) == 0).await;
     let (before, tasks_before) = (left(), tasks());
     for _ in 0..10 {
         once().await;
@@ -201,15 +201,16 @@ async fn a_reference_that_waits_for_metadata_in_vain_can_be_dropped_and_ends_wit
     let left = || (fleet.memory().watches(), consumers(&fleet));
     let rules = consumer.reference::<ShopClient>().param("migration.step", "FORCE_INTERFACE").check(false);
     drop(rules.get().await.unwrap());
-    until("the first is gone", || consumers(&fleet) == 0).await;
-    let before = left();
+    // What stays is the watch of the application's rule.
+    let is_gone = || left() == (1, 0);
+    until("the first is gone", is_gone).await;
     // Given up while it is made, and dropped when it is made.
     let making = consumer.reference::<ShopClient>().check(false).get();
     tokio::time::timeout(std::time::Duration::from_millis(300), making).await.unwrap_err();
-    until("nothing is left of it", || left() == before).await;
+    until("nothing is left of what was given up", is_gone).await;
     let shop = consumer.reference::<ShopClient>().check(false).get().await.unwrap();
     drop(shop);
-    until("nothing is left of it", || left() == before).await;
+    until("nothing is left of what was dropped", is_gone).await;
     let _shop = consumer.reference::<ShopClient>().check(false).get().await.unwrap();
     let began = std::time::Instant::now();
     consumer.shutdown().await;

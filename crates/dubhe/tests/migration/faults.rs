@@ -8,8 +8,8 @@ use dubhe::{Dubhe, DubheBuilder, ErrorCode};
 use dubhe_testkit::BreakableProxy;
 
 use crate::support::{
-    BUYER, Fleet, Load, Named, Provider, ShopClient, ShopService, loopback, text, until, until_callable,
-    zookeeper,
+    BUYER, Fleet, LONG, Load, Named, Provider, ShopClient, ShopService, loopback, text, until,
+    until_callable, zookeeper,
 };
 
 /// By application only, through `address`, forgotten soon.
@@ -20,7 +20,7 @@ fn by_application(name: &str, address: &str) -> DubheBuilder {
         file_cache: Some(false),
         ..RegistryConfig::at(format!("zookeeper://{address}?registry-type=service"))
     };
-    Dubhe::builder(name).registry_config(registry).protocol(loopback(0)).shutdown_wait(crate::support::LONG)
+    Dubhe::builder(name).registry_config(registry).protocol(loopback(0)).shutdown_wait(LONG)
 }
 
 async fn provider(name: &str, address: &str) -> Provider {
@@ -178,10 +178,20 @@ async fn what_could_not_be_registered_in_time_is_told_and_never_appears() {
     assert_eq!((registered("providers").await, registered("consumers").await), (1, 0));
     assert_eq!(tree.list("/services/shop").await.unwrap().map_or(0, |nodes| nodes.len()), 0);
     assert_eq!(text(&tree, &fleet.mapping_path()).await.as_deref(), Some("other"));
-    // The same applications may try again.
-    let exported = export().await.unwrap();
-    provider.announce().await.unwrap();
-    let shop = consumer.reference::<ShopClient>().connect().await.unwrap();
+    // The same applications may try again, as soon as they are connected.
+    let again = async {
+        let exported = loop {
+            if let Ok(exported) = export().await {
+                break exported;
+            }
+        };
+        loop {
+            if let Ok(shop) = consumer.reference::<ShopClient>().connect().await {
+                return (exported, shop);
+            }
+        }
+    };
+    let (exported, shop) = tokio::time::timeout(LONG, again).await.unwrap();
     until("all are found", || shop.addresses().len() == 2).await;
     assert!(shop.addresses().contains(&exported.urls()[0].address()));
     tree.close().await;
