@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 use dubhe::SideKind;
 use dubhe_testkit::BreakableProxy;
 
+use crate::nodes::{local_instance, metadata, remote_instance, write, write_instance};
 use crate::support::{
-    Fleet, LONG, Load, Shop, ShopClient, local_instance, metadata, on_every_store, prefers, remote_instance,
-    until, until_callable, until_migration, write, write_instance,
+    Fleet, LONG, Load, Shop, ShopClient, on_every_store, prefers, until, until_callable, until_migration,
 };
 
 on_every_store! {

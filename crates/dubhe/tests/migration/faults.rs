@@ -7,9 +7,10 @@ use dubhe::config::RegistryConfig;
 use dubhe::{Dubhe, DubheBuilder, ErrorCode};
 use dubhe_testkit::BreakableProxy;
 
+use crate::nodes::text;
 use crate::support::{
-    BUYER, Fleet, LONG, Load, Named, Provider, ShopClient, ShopService, loopback, text, until,
-    until_callable, zookeeper,
+    BUYER, Fleet, LONG, Load, Named, Provider, ShopClient, ShopService, loopback, until, until_callable,
+    zookeeper,
 };
 
 /// By application only, through `address`, forgotten soon.

@@ -9,10 +9,10 @@ use dubhe_testkit::{BreakableProxy, Port};
 use serde_json::{Value, json};
 use tokio::net::{TcpSocket, TcpStream};
 
+use crate::nodes::{instance, metadata, remote_instance, text, write, write_instance};
 use crate::support::{
-    BUYER, Fleet, LONG, Load, Named, Provider, SHOP, Shop, ShopClient, ShopService, answers, instance,
-    loopback, metadata, on_every_store, prefers, remote_instance, text, until, until_callable,
-    until_migration, write, write_instance, zookeeper,
+    BUYER, Fleet, LONG, Load, Named, Provider, SHOP, Shop, ShopClient, ShopService, answers, loopback,
+    on_every_store, prefers, until, until_callable, until_migration, zookeeper,
 };
 
 on_every_store! {

@@ -7,6 +7,7 @@ mod fleets;
 mod mapping;
 mod metadata;
 mod modes;
+mod nodes;
 mod registries;
 mod rules;
 mod steps;

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use dubhe::SideKind;
 use dubhe::config::{ReferenceConfig, RegistryConfig};
 
+use crate::nodes::{text, write};
 use crate::support::{
     BUYER, Fleet, Load, Named, Provider, SHOP, Shop, ShopClient, ShopService, answers, loopback,
-    on_every_store, prefers, text, until, until_callable, until_migration, write,
+    on_every_store, prefers, until, until_callable, until_migration,
 };
 
 on_every_store! {

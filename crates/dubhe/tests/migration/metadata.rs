@@ -6,10 +6,10 @@ use dubhe::SideKind;
 use dubhe_testkit::BreakableProxy;
 use serde_json::{Value, json};
 
+use crate::nodes::{instance, local_instance, metadata, remote_instance, text, write, write_instance};
 use crate::support::{
-    Fleet, LONG, Load, Provider, Shop, ShopClient, answers, instance, local_instance, metadata,
-    on_every_store, prefers, remote_instance, text, until, until_callable, until_migration, write,
-    write_instance,
+    Fleet, LONG, Load, Provider, Shop, ShopClient, answers, on_every_store, prefers, until, until_callable,
+    until_migration,
 };
 
 on_every_store! {

@@ -9,9 +9,10 @@ use dubhe_migration::Origin;
 use dubhe_testkit::Port;
 use serde_json::Value;
 
+use crate::nodes::text;
 use crate::support::{
     BUYER, Desk, DeskClient, DeskService, Fleet, Load, Named, Provider, SHOP, Shop, ShopClient, ShopService,
-    answers, loopback, on_every_store, prefers, text, until, until_callable, until_migration,
+    answers, loopback, on_every_store, prefers, until, until_callable, until_migration,
 };
 
 on_every_store! {

@@ -1,20 +1,18 @@
-//! Fleets over memory and over ZooKeeper, applications of theirs, and nodes written by hand where another Dubbo would write them.
+//! Fleets over memory and over ZooKeeper, applications of theirs, and how to wait.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use bytes::Bytes;
 use dubhe::config::{ProtocolConfig, RegistryConfig};
 use dubhe::core::config_center::ConfigCenter;
-use dubhe::core::tree::{NodeKind, Tree, TreeFactory};
+use dubhe::core::tree::{Tree, TreeFactory};
 use dubhe::{
     Connected, Dubhe, DubheBuilder, ExportedService, MemoryStore, MigrationExplanation, SideKind, Url,
 };
 use dubhe_discovery::TreeConfigCenter;
 use dubhe_registry_zookeeper::ZookeeperTreeFactory;
 use dubhe_testkit::ZooKeeper;
-use serde_json::json;
 use tokio::sync::{Mutex, Notify};
 
 /// Longer than anything may take on a loaded machine.
@@ -303,75 +301,6 @@ impl Provider {
 
 pub(crate) fn loopback(port: u16) -> ProtocolConfig {
     ProtocolConfig { host: Some("127.0.0.1".to_owned()), ..ProtocolConfig::dubbo(port) }
-}
-
-/// An instance node as Dubbo writes it.
-pub(crate) fn instance(application: &str, port: u16, metadata: &[(&str, &str)]) -> Bytes {
-    let metadata: serde_json::Map<String, serde_json::Value> =
-        metadata.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
-    let id = format!("127.0.0.1:{port}");
-    let node = json!({
-        "name": application, "id": id, "address": "127.0.0.1", "port": port, "sslPort": null,
-        "payload": {
-            "@class": "org.apache.dubbo.registry.zookeeper.ZookeeperInstance",
-            "id": id, "name": application, "metadata": metadata,
-        },
-        "registrationTimeUTC": 1_795_997_932_961_u64, "serviceType": "DYNAMIC", "uriSpec": null,
-    });
-    Bytes::from(node.to_string())
-}
-
-/// An instance whose metadata is in the report.
-pub(crate) fn remote_instance(application: &str, port: u16, revision: &str) -> Bytes {
-    let endpoints = format!(r#"[{{"port":{port},"protocol":"dubbo"}}]"#);
-    let metadata = [
-        ("dubbo.endpoints", &*endpoints),
-        ("dubbo.metadata.revision", revision),
-        ("dubbo.metadata.storage-type", "remote"),
-    ];
-    instance(application, port, &metadata)
-}
-
-/// An instance that answers for its metadata at `metadata_port`.
-pub(crate) fn local_instance(application: &str, port: u16, metadata_port: u16, revision: &str) -> Bytes {
-    let endpoints = format!(r#"[{{"port":{port},"protocol":"dubbo"}}]"#);
-    let params = format!(r#"{{"version":"1.0.0","protocol":"dubbo","port":"{metadata_port}"}}"#);
-    let metadata = [
-        ("dubbo.endpoints", &*endpoints),
-        ("dubbo.metadata.revision", revision),
-        ("dubbo.metadata.storage-type", "local"),
-        ("dubbo.metadata-service.url-params", &*params),
-    ];
-    instance(application, port, &metadata)
-}
-
-/// Metadata of an application that offers the shop by the dubbo protocol, wherever its instances are.
-pub(crate) fn metadata(application: &str, revision: &str) -> Bytes {
-    let service = json!({
-        "name": SHOP, "protocol": "dubbo", "path": SHOP,
-        "params": {"interface": SHOP, "application": application, "side": "provider", "methods": "who,wait"},
-    });
-    let key = format!("{SHOP}:dubbo");
-    Bytes::from(json!({"app": application, "revision": revision, "services": {key: service}}).to_string())
-}
-
-/// Writes a node, new or not.
-pub(crate) async fn write(tree: &Arc<dyn Tree>, path: &str, data: impl Into<Bytes>) {
-    let data = data.into();
-    if !tree.create(path, data.clone()).await.unwrap() {
-        assert!(tree.set(path, data, None).await.unwrap());
-    }
-}
-
-/// An instance node that goes with the session of `tree`.
-pub(crate) async fn write_instance(tree: &Arc<dyn Tree>, path: &str, data: Bytes) {
-    tree.ensure(path, data, NodeKind::Ephemeral);
-    tree.settled(path, LONG).await.unwrap();
-}
-
-/// The text of a node.
-pub(crate) async fn text(tree: &Arc<dyn Tree>, path: &str) -> Option<String> {
-    tree.read(path).await.unwrap().map(|node| String::from_utf8(node.bytes.to_vec()).unwrap())
 }
 
 /// Waits until `holds` says so.
