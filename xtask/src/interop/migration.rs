@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result, bail};
 
-use super::load::Load;
+use super::load::{CHANGE, Load, Second};
 use super::network::FIRST;
 use super::peer::{Peer, Role, Version};
 use super::program::Program;
@@ -65,6 +65,10 @@ impl Stage {
         let mut load = Load::start(self.consumer, &self.name("consumer"), &options)?;
         held(load.without_failure("I and B are called", &|second| called(second, "IB"))?);
         expect_consumer_node(&mut rules, true)?;
+        if self.consumer == Peer::Rust {
+            // The rule was there before the reference, so nothing else came before its step.
+            load.program.log_with(CHANGE, "from=\"none\" to=FORCE_INTERFACE")?;
+        }
 
         rules.migrate(APPLICATION, "APPLICATION_FIRST")?;
         held(load.without_failure("A and B are called", &|second| called(second, "AB"))?);
@@ -106,7 +110,7 @@ impl Stage {
 }
 
 /// Whether exactly these providers, each a letter, answered.
-fn called(second: &super::load::Second, providers: &str) -> bool {
+fn called(second: &Second, providers: &str) -> bool {
     ["I", "A", "B"].iter().all(|name| second.by(name) == providers.contains(name))
 }
 
