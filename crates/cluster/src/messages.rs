@@ -4,7 +4,7 @@ use dubhe_common::{defaults, keys};
 use dubhe_core::directory::Directory;
 use dubhe_core::error::{Attempt, ErrorCode, RpcError};
 use dubhe_core::invocation::Invocation;
-use dubhe_core::load_balance::Candidates;
+use dubhe_core::invoker::SharedInvoker;
 
 /// Why no further attempt is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,10 +58,9 @@ pub(crate) fn no_registry_in_zone(
     directory: &dyn Directory,
     call: &Invocation,
     zone: &str,
-    registries: &Candidates,
+    registries: &[SharedInvoker],
 ) -> RpcError {
     let known: Vec<String> = registries
-        .invokers()
         .iter()
         .map(|one| format!("{} (zone {})", one.url().address(), one.url().param_or(keys::ZONE, "not set")))
         .collect();

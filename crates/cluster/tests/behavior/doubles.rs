@@ -92,6 +92,8 @@ pub(crate) struct Fleet {
     list: Mutex<Arc<Candidates>>,
     /// Lists that take the place of the current one, one at each look.
     next: Mutex<VecDeque<Result<Vec<SharedInvoker>, RpcError>>>,
+    /// What is no candidate now, and comes before the others in the list of all.
+    aside: Mutex<Vec<SharedInvoker>>,
     pub(crate) invalidated: Mutex<Vec<String>>,
     status: watch::Sender<DirectoryStatus>,
 }
@@ -104,6 +106,7 @@ impl Fleet {
             consumer,
             list: Mutex::new(Arc::new(Candidates::new(providers))),
             next: Mutex::default(),
+            aside: Mutex::default(),
             invalidated: Mutex::default(),
             status: watch::Sender::new(status),
         })
@@ -111,6 +114,11 @@ impl Fleet {
 
     pub(crate) fn set(&self, providers: Vec<SharedInvoker>) {
         *self.list.lock().unwrap() = Arc::new(Candidates::new(providers));
+    }
+
+    /// Sets these aside.
+    pub(crate) fn set_aside(&self, providers: Vec<SharedInvoker>) {
+        *self.aside.lock().unwrap() = providers;
     }
 
     /// What the directory answers at its next look, after those that were told before.
@@ -137,7 +145,8 @@ impl Directory for Fleet {
     }
 
     fn invokers(&self) -> Arc<[SharedInvoker]> {
-        Arc::from(self.list.lock().unwrap().invokers())
+        let list = self.list.lock().unwrap();
+        self.aside.lock().unwrap().iter().chain(list.invokers()).cloned().collect()
     }
 
     fn invalidate(&self, invoker: &SharedInvoker) {

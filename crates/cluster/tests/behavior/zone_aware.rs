@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use dubhe_cluster::ZoneAware;
-use dubhe_core::error::{Delivery, ErrorCode, RpcError};
+use dubhe_core::error::{Attempt, Delivery, ErrorCode, RpcError};
 use dubhe_core::invocation::Invocation;
 
 use crate::doubles::{Fleet, Log, Pointer, Provider, call, called, join, shared};
@@ -12,6 +12,10 @@ use crate::doubles::{Fleet, Log, Pointer, Provider, call, called, join, shared};
 fn in_zone(zone: &str, force: bool) -> Invocation {
     let call = call().with_attachment("registry_zone", zone);
     if force { call.with_attachment("registry_zone_force", "TRUE") } else { call }
+}
+
+fn nobody_here() -> RpcError {
+    RpcError::new(ErrorCode::Forbidden, "nobody here").with_delivery(Delivery::NotSent)
 }
 
 // C72
@@ -76,9 +80,8 @@ async fn otherwise_registries_are_balanced() {
 #[tokio::test]
 async fn when_nobody_has_anybody_each_registry_is_asked_and_all_answers_are_told() {
     let log = Log::default();
-    let none = || RpcError::new(ErrorCode::Forbidden, "nobody here").with_delivery(Delivery::NotSent);
-    let a = Provider::new("a", "", &log).fails_with(none()).down();
-    let b = Provider::new("b", "", &log).fails_with(none()).down();
+    let a = Provider::new("a", "", &log).fails_with(nobody_here()).down();
+    let b = Provider::new("b", "", &log).fails_with(nobody_here()).down();
     let fleet = Fleet::new("", shared(&[a, Arc::clone(&b)]));
     let joined = join(&ZoneAware, &fleet, &Pointer::at([]));
     let refused = joined.invoke(call()).await.unwrap_err();
@@ -95,4 +98,90 @@ async fn when_nobody_has_anybody_each_registry_is_asked_and_all_answers_are_told
     let failed = joined.invoke(call()).await.unwrap_err();
     assert_eq!(called(&log), ["c"]);
     assert_eq!(failed.code(), ErrorCode::Network);
+}
+
+// C31
+#[tokio::test]
+async fn a_chosen_registry_that_has_nobody_after_all_costs_no_call() {
+    let log = Log::default();
+    let a = Provider::new("a", "zone=Z1", &log).down();
+    let b = Provider::new("b", "zone=Z2", &log);
+    let c = Provider::new("c", "zone=Z2", &log);
+    let fleet = Fleet::new("", shared(&[Arc::clone(&a), Arc::clone(&b), Arc::clone(&c)]));
+    // Balanced: the one that seems to have somebody is asked before the one that does not.
+    let joined = join(&ZoneAware, &fleet, &Pointer::at([1, 1, 2]));
+    let _ = Arc::clone(&b).fails_with(nobody_here());
+    joined.invoke(call()).await.unwrap();
+    assert_eq!(called(&log), ["b", "c"]);
+    // The only one that seems to.
+    c.available.store(false, Ordering::Relaxed);
+    let _ = Arc::clone(&b).fails_with(nobody_here());
+    joined.invoke(call()).await.unwrap();
+    assert_eq!(called(&log), ["b", "a"]);
+    // That of the zone.
+    let _ = Arc::clone(&b).fails_with(nobody_here());
+    joined.invoke(in_zone("Z2", false)).await.unwrap();
+    assert_eq!(called(&log), ["b", "a"]);
+    // Nobody anywhere: all of them are told.
+    for one in [&a, &b, &c] {
+        let _ = Arc::clone(one).fails_with(nobody_here());
+    }
+    let refused = joined.invoke(call()).await.unwrap_err();
+    assert_eq!(called(&log), ["b", "a", "c"]);
+    assert!(
+        refused.message().contains("b:20880: nobody here; a:20880: nobody here; c:20880: nobody here"),
+        "{refused}"
+    );
+}
+
+// C72
+#[tokio::test]
+async fn a_forced_call_whose_registry_has_nobody_is_asked_within_its_zone_only() {
+    let log = Log::default();
+    let a = Provider::new("a", "zone=Z1", &log);
+    let b = Provider::new("b", "zone=Z2", &log);
+    let c = Provider::new("c", "zone=Z1", &log).down();
+    let fleet = Fleet::new("", shared(&[Arc::clone(&a), b, Arc::clone(&c)]));
+    let joined = join(&ZoneAware, &fleet, &Pointer::at([]));
+    let _ = Arc::clone(&a).fails_with(nobody_here());
+    joined.invoke(in_zone("Z1", true)).await.unwrap();
+    assert_eq!(called(&log), ["a", "c"]);
+    let _ = (a.fails_with(nobody_here()), c.fails_with(nobody_here()));
+    let refused = joined.invoke(in_zone("Z1", true)).await.unwrap_err();
+    assert_eq!(called(&log), ["a", "c"]);
+    assert_eq!(refused.delivery(), Delivery::NotSent);
+}
+
+#[tokio::test]
+async fn a_call_that_was_tried_on_a_provider_is_not_made_in_another_registry() {
+    let log = Log::default();
+    let tried = Attempt { provider: "p:20880".into(), code: ErrorCode::Timeout, message: "no answer".into() };
+    let tried = RpcError::new(ErrorCode::NoInvokerAvailableAfterFilter, "none is left")
+        .with_delivery(Delivery::NotSent)
+        .with_attempts(vec![tried]);
+    let a = Provider::new("a", "preferred=true", &log).fails_with(tried);
+    let fleet = Fleet::new("", shared(&[a, Provider::new("b", "", &log)]));
+    let refused = join(&ZoneAware, &fleet, &Pointer::at([])).invoke(call()).await.unwrap_err();
+    assert_eq!(called(&log), ["a"]);
+    assert_eq!(refused.message(), "none is left");
+}
+
+// C72
+#[tokio::test]
+async fn a_registry_that_was_set_aside_and_is_back_is_found_by_preference_and_zone() {
+    let log = Log::default();
+    let here = Provider::new("here", "zone=Z1", &log);
+    let fleet = Fleet::new("", shared(&[here]));
+    let joined = join(&ZoneAware, &fleet, &Pointer::at([]));
+    let zone = Provider::new("zone", "zone=Z2", &log);
+    fleet.set_aside(shared(&[Arc::clone(&zone)]));
+    joined.invoke(in_zone("Z2", true)).await.unwrap();
+    joined.invoke(call()).await.unwrap();
+    assert_eq!(called(&log), ["zone", "here"], "balanced is what is not set aside");
+    zone.available.store(false, Ordering::Relaxed);
+    let refused = joined.invoke(in_zone("Z2", true)).await.unwrap_err();
+    assert!(refused.message().contains("zone:20880 (zone Z2), here:20880 (zone Z1)"), "{refused}");
+    fleet.set_aside(shared(&[Provider::new("preferred", "preferred=true", &log)]));
+    joined.invoke(in_zone("Z1", false)).await.unwrap();
+    assert_eq!(called(&log), ["preferred"]);
 }
