@@ -49,6 +49,15 @@ pub struct RegistryConfig {
     pub subscribed_services: Option<String>,
     /// Whether an empty list from here is disbelieved, and the addresses before it are kept. Default false, as in Dubbo 3.3 (true in 3.1).
     pub enable_empty_protection: Option<bool>,
+    /// Whether it goes before the other ones while it has a provider, where a reference uses several registries. Default false.
+    pub preferred: Option<bool>,
+    /// The zone that it is in: calls with the attachment `registry_zone` go to the registry of that zone. Default none.
+    pub zone: Option<String>,
+    /// Its share of the calls among several registries. Default 100.
+    pub weight: Option<u32>,
+    /// How one of several registries is chosen for each call; the last one of a reference decides. Default `zone-aware`. Not the
+    /// cluster among the providers of one registry: references have that.
+    pub cluster: Option<String>,
     /// More URL parameters.
     pub parameters: BTreeMap<String, String>,
 }
@@ -81,6 +90,10 @@ impl RegistryConfig {
         put("register-mode", self.register_mode.clone());
         put("subscribed-services", self.subscribed_services.clone());
         put("enable-empty-protection", self.enable_empty_protection.map(|one| one.to_string()));
+        put("preferred", self.preferred.map(|one| one.to_string()));
+        put("zone", self.zone.clone());
+        put("weight", self.weight.map(|one| one.to_string()));
+        put("cluster", self.cluster.clone());
         params
     }
 }

@@ -142,3 +142,20 @@ fn secrets_next_to_a_mistake_do_not_show_in_its_error() {
     assert!(text.contains("adress") && text.contains('4'), "{text}");
     assert!(!text.contains("secret"), "{text}");
 }
+
+// C72
+#[test]
+fn a_registry_says_how_it_is_chosen_among_several() {
+    let text = "dubbo:\n  registries:\n    near:\n      address: zookeeper://192.0.2.1:2181\n      preferred: true\n      zone: \
+                hangzhou\n      weight: 50\n    far:\n      address: zookeeper://192.0.2.2:2181\n      cluster: failover\n";
+    let registries = DubboConfig::from_yaml(text).unwrap().registries;
+    let params = |id: &str| {
+        let params = registries[id].url_params().into_iter();
+        params.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>()
+    };
+    assert_eq!(params("near"), ["preferred=true", "weight=50", "zone=hangzhou"]);
+    assert_eq!(params("far"), ["cluster=failover"]);
+    let text = "dubbo:\n  registry:\n    address: memory://local\n    weight: much\n";
+    let error = DubboConfig::from_yaml(text).unwrap_err().to_string();
+    assert!(error.contains("line 4"), "{error}");
+}
