@@ -3,14 +3,18 @@
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
+use dubhe_common::address::connect_host;
 use dubhe_common::{Url, defaults, keys};
 use dubhe_config::{DubboConfig, ProtocolConfig, ServiceConfig};
 use dubhe_core::service::ServiceDefinition;
 
 use crate::consumer::{runtime, with_revision};
 
-/// The address to listen on when the configuration names no host.
+/// All interfaces, of IPv4 only.
 const ANY_HOST: &str = "0.0.0.0";
+
+/// All interfaces, of IPv4 too where the system can do that.
+const ANY_HOST_V6: &str = "::";
 
 /// The provider's URL: what all its settings come from, later ones over earlier ones: application, protocol, defaults of all
 /// services, this service. `host` is the address to register; the configured port may be 0.
@@ -34,7 +38,7 @@ pub(crate) fn url(
         None => default_port,
         Some(port) => u16::try_from(port).unwrap_or(0),
     };
-    let bind = protocol.host.as_deref().unwrap_or(ANY_HOST);
+    let bind = bind_host(protocol.host.as_deref(), host);
     let path = service.path.as_deref().unwrap_or(interface);
     let mut url = Url::builder(protocol.name.as_deref().unwrap_or(keys::protocol::DUBBO), host, port)
         .path(path)
@@ -53,6 +57,13 @@ pub(crate) fn url(
         url = url.param(keys::ANYHOST, true);
     }
     with_revision(url.build())
+}
+
+/// The address to listen on: what is configured, else all interfaces; those of IPv6 too when `registered` is an address of it.
+fn bind_host<'a>(configured: Option<&'a str>, registered: &str) -> &'a str {
+    let configured = configured.unwrap_or(ANY_HOST);
+    let is_v6 = connect_host(registered).parse::<std::net::Ipv6Addr>().is_ok();
+    if is_v6 && is_any(configured) { ANY_HOST_V6 } else { configured }
 }
 
 /// Whether `host` stands for all interfaces.
@@ -82,6 +93,22 @@ mod tests {
         }
         for host in ["127.0.0.1", "::1", "greeter.example", ""] {
             assert!(!is_any(host), "{host}");
+        }
+    }
+
+    #[test]
+    fn what_is_registered_is_listened_on() {
+        for (configured, registered, bound) in [
+            (None, "192.0.2.1", "0.0.0.0"),
+            (None, "provider.example", "0.0.0.0"),
+            (None, "[2001:db8::1]", "::"),
+            (Some("0.0.0.0"), "2001:db8::1", "::"),
+            (Some("0.0.0.0"), "192.0.2.1", "0.0.0.0"),
+            (Some("::"), "192.0.2.1", "::"),
+            (Some("127.0.0.1"), "[2001:db8::1]", "127.0.0.1"),
+            (Some("::1"), "::1", "::1"),
+        ] {
+            assert_eq!(bind_host(configured, registered), bound, "{configured:?}, {registered}");
         }
     }
 

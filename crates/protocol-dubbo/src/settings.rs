@@ -1,6 +1,6 @@
 //! What URLs say about connections and servers.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use dubhe_common::address::connect_host;
 use dubhe_common::defaults::{
@@ -49,19 +49,30 @@ pub(crate) fn server_options(url: &Url) -> ServerOptions {
 }
 
 /// Where a service is to be served: `bind.ip` and `bind.port`, else the URL's own; everywhere when it says so or when
-/// its host is a name.
+/// its host is a name. Everywhere is `[::]` (IPv4 too, where the system can do that) if the address that consumers are given
+/// is one of IPv6 or if `bind.ip` says so, else `0.0.0.0`.
 pub(crate) fn bind_address(url: &Url) -> SocketAddr {
-    let host = connect_host(url.param(keys::BIND_IP).unwrap_or_else(|| url.host()));
+    let told = url.connect_host();
+    let host = url.param(keys::BIND_IP).map_or(told, connect_host);
     let port = url.int_param(keys::BIND_PORT, 0).ok().and_then(|port| u16::try_from(port).ok());
     let port = port.filter(|port| *port != 0).unwrap_or_else(|| url.port());
-    let everywhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-    let ip = match host.parse() {
+    let everywhere = if is_v6(told) || is_v6(host) {
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED)
+    } else {
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED)
+    };
+    let ip = match host.parse::<IpAddr>() {
         _ if url.bool_param(keys::ANYHOST, false) => everywhere,
+        Ok(ip) if ip.is_unspecified() => everywhere,
         Ok(ip) => ip,
         Err(_) if host.eq_ignore_ascii_case("localhost") => IpAddr::V4(Ipv4Addr::LOCALHOST),
         Err(_) => everywhere,
     };
     SocketAddr::new(ip, port)
+}
+
+fn is_v6(host: &str) -> bool {
+    host.parse::<Ipv6Addr>().is_ok()
 }
 
 fn payload(url: &Url) -> usize {
@@ -78,4 +89,29 @@ fn count(url: &Url, key: &str, default: i64) -> usize {
 
 fn positive(url: &Url, key: &str) -> Option<usize> {
     url.int_param(key, 0).ok().and_then(|value| usize::try_from(value).ok()).filter(|value| *value > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_listens_where_its_consumers_are_sent() {
+        for (url, bound) in [
+            ("dubbo://192.0.2.1:20880/a.B", "192.0.2.1:20880"),
+            ("dubbo://192.0.2.1:20880/a.B?anyhost=true&bind.ip=0.0.0.0", "0.0.0.0:20880"),
+            ("dubbo://192.0.2.1:20880/a.B?bind.ip=0.0.0.0&bind.port=20990", "0.0.0.0:20990"),
+            ("dubbo://provider.example:20880/a.B", "0.0.0.0:20880"),
+            ("dubbo://localhost:20880/a.B", "127.0.0.1:20880"),
+            ("dubbo://[2001:db8::1]:20880/a.B", "[2001:db8::1]:20880"),
+            ("dubbo://[2001:db8::1]:20880/a.B?bind.ip=::1", "[::1]:20880"),
+            ("dubbo://[2001:db8::1]:20880/a.B?anyhost=true", "[::]:20880"),
+            ("dubbo://[2001:db8::1]:20880/a.B?anyhost=true&bind.ip=0.0.0.0", "[::]:20880"),
+            ("dubbo://[fe80::1%25eth0]:20880/a.B?anyhost=true", "[::]:20880"),
+            ("dubbo://192.0.2.1:20880/a.B?anyhost=true&bind.ip=::", "[::]:20880"),
+            ("dubbo://192.0.2.1:20880/a.B?anyhost=true&bind.ip=[::]", "[::]:20880"),
+        ] {
+            assert_eq!(bind_address(&Url::parse(url).unwrap()).to_string(), bound, "{url}");
+        }
+    }
 }

@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use dubhe_core::transport::{Accept, Channel, Endpoint, Listener, TransportError, Transporter};
 use parking_lot::Mutex;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
@@ -21,7 +21,13 @@ const NEXT_ADDRESS: Duration = Duration::from_millis(250);
 /// Pause after a failed accept (out of file descriptors), so that the loop does not spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// Connections that wait to be accepted, at most: what tokio and the standard library ask for.
+const BACKLOG: u32 = 1_024;
+
 /// Connections over TCP: no delay, keep-alive, IPv4 and IPv6.
+///
+/// Listening on `[::]` is listening on all IPv4 addresses too, where the system can do that. Addresses of such IPv4 connections
+/// are told as IPv4 addresses.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TcpTransporter;
 
@@ -56,7 +62,7 @@ impl Transporter for TcpTransporter {
         accept: Arc<dyn Accept>,
     ) -> Result<Box<dyn Listener>, TransportError> {
         let failed = |source| TransportError::Listen { address, source };
-        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let listener = bind(address).map_err(failed)?;
         let local = listener.local_addr().map_err(failed)?;
         let (stop, stopped) = watch::channel(false);
         let accepting = tokio::spawn(accept_all(listener, accept, stopped));
@@ -107,9 +113,32 @@ fn in_turns(addresses: impl Iterator<Item = SocketAddr>) -> VecDeque<SocketAddr>
 fn serve(stream: TcpStream, accept: &dyn Accept) -> io::Result<Option<Arc<dyn Channel>>> {
     stream.set_nodelay(true)?;
     socket2::SockRef::from(&stream).set_keepalive(true)?;
-    let (peer, local) = (stream.peer_addr()?, stream.local_addr()?);
+    let (peer, local) = (canonical(stream.peer_addr()?), canonical(stream.local_addr()?));
     let (reader, writer) = stream.into_split();
     Ok(connection::open(reader, writer, peer, local, accept))
+}
+
+/// An IPv4 address that an IPv6 socket tells as `::ffff:a.b.c.d`, as what it is.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    match address.ip().to_canonical() {
+        ip @ IpAddr::V4(_) => SocketAddr::new(ip, address.port()),
+        IpAddr::V6(_) => address,
+    }
+}
+
+fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // On Windows it would let others take the port.
+    #[cfg(not(windows))]
+    socket.set_reuseaddr(true)?;
+    if address.is_ipv6() && address.ip().is_unspecified() {
+        let both = socket2::SockRef::from(&socket).set_only_v6(false);
+        if let Err(error) = both {
+            tracing::debug!(%error, local.addr = %address, "listening on IPv6 only");
+        }
+    }
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 async fn accept_all(listener: TcpListener, accept: Arc<dyn Accept>, mut stopped: watch::Receiver<bool>) {

@@ -311,3 +311,32 @@ async fn a_port_is_taken_once(transporter: Arc<dyn Transporter>) {
     let error = transporter.listen(taken, server.accept.clone()).await.unwrap_err();
     assert!(error.to_string().starts_with(&format!("cannot listen on {taken}: ")), "{error}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn listening_everywhere_by_ipv6_is_reached_by_both_families_under_their_own_addresses() {
+    let transporter = TcpTransporter::new();
+    let (client, mut server) = (End::new(), End::new());
+    let listener = transporter.listen("[::]:0".parse().unwrap(), server.accept.clone()).await.unwrap();
+    let port = listener.local_addr().port();
+    assert_eq!(listener.local_addr(), SocketAddr::from(([0_u16; 8], port)));
+    for host in ["::1", "127.0.0.1"] {
+        let to = Endpoint { host: host.into(), port };
+        let near = transporter.connect(&to, Duration::from_secs(5), client.accept.clone()).await.unwrap();
+        let far = server.opened().await;
+        assert_eq!(near.peer_addr(), SocketAddr::new(host.parse().unwrap(), port));
+        assert_eq!((far.peer_addr(), far.local_addr()), (near.local_addr(), near.peer_addr()));
+        near.try_send(Bytes::from_static(b"hello")).unwrap();
+        assert_eq!(server.read(5).await, b"hello");
+        near.close(true);
+        server.closed().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_address_of_ipv6_is_no_address_of_ipv4() {
+    let transporter = TcpTransporter::new();
+    let (client, server) = (End::new(), End::new());
+    let listener = transporter.listen("[::1]:0".parse().unwrap(), server.accept.clone()).await.unwrap();
+    let to = endpoint(listener.local_addr().port());
+    assert!(transporter.connect(&to, Duration::from_secs(5), client.accept.clone()).await.is_err());
+}

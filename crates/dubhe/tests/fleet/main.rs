@@ -7,6 +7,7 @@ mod configuration;
 mod endings;
 mod extensions;
 mod faults;
+mod ipv6;
 mod registries;
 mod reports;
 mod support;
