@@ -18,6 +18,7 @@ use dubhe_router::ConditionRouter;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedMutexGuard, oneshot};
+use tokio::task::JoinError;
 
 use crate::application::Dubhe;
 use crate::registries::OpenRegistry;
@@ -123,19 +124,27 @@ impl SideFactory for Sides {
         let (done, made) = oneshot::channel();
         let making = Arc::clone(&self.made(kind).making);
         // A task of its own: when this future is dropped, what was done so far is taken back.
-        tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             let making = making.lock_owned().await;
             let directory = RegistryDirectory::subscribe(parts).await;
             let _ = done.send(directory.map(|made| Unclaimed(Some((made, making)))));
         });
-        let directory = made
-            .await
-            .map_err(|_| RpcError::new(ErrorCode::Unknown, "the runtime is shutting down"))?
-            .map_err(|error| RpcError::new(ErrorCode::Registry, error.to_string()))?
-            .claim();
+        let Ok(made) = made.await else { return Err(ended_early(kind, task.await)) };
+        let directory = made.map_err(|error| RpcError::new(ErrorCode::Registry, error.to_string()))?.claim();
         *self.made(kind).directory.lock() = Some(Arc::downgrade(&directory));
         let invoker = self.cluster.join(Arc::clone(&directory), self.dubhe.balancers());
         Ok(Arc::new(DirectorySide::new(directory, invoker)))
+    }
+}
+
+/// Why the task that makes a directory ended without one.
+fn ended_early(kind: SideKind, ended: Result<(), JoinError>) -> RpcError {
+    match ended {
+        Err(error) if error.is_panic() => RpcError::new(
+            ErrorCode::Unknown,
+            format!("looking for {kind} providers panicked, a fault of the registry or of a router: {error}"),
+        ),
+        _ => RpcError::new(ErrorCode::Unknown, "the runtime is shutting down"),
     }
 }
 
@@ -157,5 +166,22 @@ impl Drop for Unclaimed {
                 drop(making);
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_that_ends_early_panicked_or_was_ended_with_the_runtime() {
+        let panicked = tokio::spawn(async { panic!("index out of bounds") }).await;
+        let told = ended_early(SideKind::Application, panicked).to_string();
+        assert!(told.contains("application-level providers panicked"), "{told}");
+        assert!(told.contains("index out of bounds"), "{told}");
+        let task = tokio::spawn(std::future::pending());
+        task.abort();
+        let told = ended_early(SideKind::Application, task.await).to_string();
+        assert!(told.contains("the runtime is shutting down"), "{told}");
     }
 }

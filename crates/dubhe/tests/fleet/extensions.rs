@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use async_trait::async_trait;
+use dubhe::config::RegistryConfig;
 use dubhe::core::filter::{Filter, FilterSide};
 use dubhe::core::invocation::Invocation;
 use dubhe::core::invoker::{Invoker, SharedInvoker};
 use dubhe::core::load_balance::{Candidates, LoadBalance};
+use dubhe::core::registry::{Registry, RegistryError, RegistryFactory, Subscription};
 use dubhe::core::router::Router;
-use dubhe::{BoxFuture, Response, Url};
+use dubhe::{BoxFuture, Dubhe, Response, Url};
 
 use crate::support::{Shop, ShopClient, World};
 
@@ -121,4 +124,61 @@ async fn a_filter_of_the_provider_sees_what_is_served() {
         assert_eq!(shop.who().await.unwrap(), "a");
     }
     assert_eq!(served.0.load(Ordering::SeqCst), 3);
+}
+
+/// A registry that was written wrongly.
+#[derive(Debug)]
+struct Faulty(Url);
+
+#[derive(Debug)]
+struct Faults;
+
+impl RegistryFactory for Faults {
+    fn open(&self, url: &Url) -> Result<Arc<dyn Registry>, RegistryError> {
+        Ok(Arc::new(Faulty(url.clone())))
+    }
+}
+
+#[async_trait]
+impl Registry for Faulty {
+    fn url(&self) -> &Url {
+        &self.0
+    }
+
+    fn is_available(&self) -> bool {
+        true
+    }
+
+    async fn register(&self, _: &Url) -> Result<(), RegistryError> {
+        Ok(())
+    }
+
+    async fn unregister(&self, _: &Url) -> Result<(), RegistryError> {
+        Ok(())
+    }
+
+    async fn subscribe(&self, _: &Url) -> Result<Subscription, RegistryError> {
+        panic!("index out of bounds")
+    }
+
+    async fn lookup(&self, _: &Url) -> Result<Vec<Url>, RegistryError> {
+        Ok(Vec::new())
+    }
+
+    async fn close(&self) {}
+}
+
+#[tokio::test]
+async fn a_panic_in_a_registry_is_told_as_what_it_is_and_ends_nothing() {
+    let registry =
+        RegistryConfig { file_cache: Some(false), ..RegistryConfig::at("faulty://192.0.2.1:7000") };
+    let mut builder = Dubhe::builder("consumer").registry_config(registry);
+    builder.extensions().registries.register("faulty", || Arc::new(Faults)).unwrap();
+    let consumer = builder.start().await.unwrap();
+    let error = consumer.refer::<ShopClient>().await.unwrap_err().to_string();
+    for part in ["interface-level providers panicked", "index out of bounds"] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    assert!(!error.contains("shutting down"), "{error}");
+    consumer.shutdown().await;
 }
