@@ -116,6 +116,16 @@ impl OwnMetadata {
         self.state.lock().published.iter().map(|(_, info)| Arc::clone(info)).collect()
     }
 
+    /// Whether a service is exported, by its match key (`[group/]interface[:version]:protocol`).
+    pub fn contains(&self, match_key: &str) -> bool {
+        self.state.lock().services.contains_key(match_key)
+    }
+
+    /// Whether nothing is exported.
+    pub fn is_empty(&self) -> bool {
+        self.state.lock().services.is_empty()
+    }
+
     /// The registered provider URLs of now, in the order of their services.
     pub fn exported(&self) -> Vec<Url> {
         self.state.lock().services.values().filter_map(|urls| urls.last().cloned()).collect()

@@ -162,8 +162,9 @@ impl ServiceDiscoveryRegistry {
 
     /// Tries to write the mapping no more, unless it is that of something that is still exported.
     fn forget_mapping(&self, own: &OwnMetadata, match_key: &str) {
-        if own.exported().iter().all(|url| service_info(url).match_key() != match_key) {
-            self.tasks.lock().mapping.remove(match_key);
+        let mut tasks = self.tasks.lock();
+        if !own.contains(match_key) {
+            tasks.mapping.remove(match_key);
         }
     }
 
@@ -204,14 +205,15 @@ impl Registry for ServiceDiscoveryRegistry {
                 self.parts.url.address()
             )));
         };
-        own.add(url);
-        if let Err(error) = announcer.check() {
-            own.remove(url);
-            return Err(self.failed("register", url, error));
-        }
         let service = service_info(url);
         let is_first = {
+            // Held so that nobody ends the announcing for want of services in between.
             let mut tasks = self.tasks.lock();
+            own.add(url);
+            if let Err(error) = announcer.check() {
+                own.remove(url);
+                return Err(self.failed("register", url, error));
+            }
             let map = || self.map(service.name.clone(), Arc::clone(own.application()));
             tasks.mapping.entry(service.match_key()).or_insert_with(map);
             let is_first = tasks.announcing.is_none();
@@ -226,10 +228,18 @@ impl Registry for ServiceDiscoveryRegistry {
             && self.parts.url.bool_param(keys::CHECK, true)
             && let Err(error) = announcer.announce().await
         {
-            own.remove(url);
-            self.forget_mapping(own, &service.match_key());
-            if own.exported().is_empty() {
-                self.tasks.lock().announcing = None;
+            let is_last = {
+                let mut tasks = self.tasks.lock();
+                own.remove(url);
+                if !own.contains(&service.match_key()) {
+                    tasks.mapping.remove(&service.match_key());
+                }
+                if own.is_empty() {
+                    tasks.announcing = None;
+                }
+                own.is_empty()
+            };
+            if is_last {
                 // Nobody is to find an instance that offers nothing; what the tree was told is taken back at once.
                 let _ = announcer.announce().await;
             }

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dubhe_common::{Url, defaults, keys, list_items};
 use dubhe_config::{DubboConfig, ProtocolConfig, ReferenceConfig, ServiceConfig};
@@ -19,8 +19,10 @@ use dubhe_migration::{Properties, RuleInForce};
 use dubhe_proxy::{ServiceInterface, TypedClient};
 use dubhe_registry::MemoryStore;
 use dubhe_router::{Chain, ConditionRouter};
+use futures::future::join_all;
 use parking_lot::Mutex;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::application_level::InstanceClient;
 use crate::builder::DubheBuilder;
@@ -29,11 +31,15 @@ use crate::extensions::Extensions;
 use crate::in_flight::InFlight;
 use crate::migration_rules::MigrationRules;
 use crate::open_references::OpenReferences;
+use crate::open_registries::Opening;
 use crate::own_instance::OwnService;
-use crate::refer::{GenericReference, Reference};
+use crate::reference::{GenericReference, Reference};
 use crate::registries::Registries;
 use crate::signals::stop_signal;
 use crate::{address, consumer, provider};
+
+/// How long the end of references may take when there is no grace left. Origin: ours.
+const LAST_WAIT: Duration = Duration::from_millis(200);
 
 /// One application of the fleet: its registries, its references, its exported services. Cheap to clone.
 ///
@@ -141,10 +147,10 @@ impl Dubhe {
     /// 2. connected consumers are told that no more calls are wanted, and calls being served finish: until then they may make calls
     ///    themselves;
     /// 3. new calls of the application's own references are refused, and those under way finish;
-    /// 4. servers close, consumers are unregistered, subscriptions end, connections close;
+    /// 4. consumers are unregistered, subscriptions end, servers and connections close: calls that are still under way fail;
     /// 5. the registries' sessions end, so that nothing of the application is left there.
     ///
-    /// Steps 2 and 3 together take at most `shutwait` (10 s).
+    /// Steps 1 to 3 together take at most `shutwait` (10 s), also when a registry does not answer.
     pub async fn shutdown(&self) {
         let inner = &*self.0;
         let mut done = inner.shut_down.lock().await;
@@ -154,32 +160,33 @@ impl Dubhe {
         let exports = {
             let mut exports = inner.exports.lock();
             exports.ended = true;
-            exports.services.clone()
+            std::mem::take(&mut exports.services)
         };
-        // The instance first: it stands for all services at once, and is not to be announced anew while they leave.
+        let end = Instant::now() + self.shutdown_wait();
+        let grace = || end.saturating_duration_since(Instant::now());
+        // The instance first: it stands for all services at once, and is not to be announced anew while they leave. All at once: with
+        // a thousand services one after the other would take as many round trips.
         let withdraw = inner.registries.application_levels().map(|one| one.withdraw());
-        futures::future::join_all(withdraw).await;
-        // All at once: with a thousand services one after the other would take as many round trips.
-        futures::future::join_all(exports.iter().map(ExportedService::unregister)).await;
-        let (grace, began) = (self.shutdown_wait(), Instant::now());
+        let unregister = exports.iter().map(ExportedService::unregister);
+        let leave = async { tokio::join!(biased; join_all(withdraw), join_all(unregister)) };
+        if tokio::time::timeout(grace(), leave).await.is_err() {
+            tracing::warn!("a registry does not answer: what is registered there goes with the session");
+        }
         let protocols = inner.protocols.activated();
         for (_, protocol) in &protocols {
-            protocol.drain(grace.saturating_sub(began.elapsed())).await;
+            protocol.drain(grace()).await;
         }
         inner.in_flight.stop();
-        if !inner.in_flight.drained(grace.saturating_sub(began.elapsed())).await {
-            tracing::warn!(grace = ?grace, "calls are still under way at the end of the shutdown wait");
+        if !inner.in_flight.drained(grace()).await {
+            tracing::warn!(grace = ?self.shutdown_wait(), "calls are still under way at the end of the shutdown wait");
         }
-        for export in &exports {
-            export.unexport().await;
-        }
-        inner.own_service.close().await;
-        inner.references.close().await;
+        // References wait for their calls, which end with the connections at the latest.
+        let _ = tokio::time::timeout(grace().max(LAST_WAIT), inner.references.close()).await;
         for (_, protocol) in &protocols {
             protocol.close().await;
         }
+        let _ = tokio::time::timeout(LAST_WAIT, inner.references.close()).await;
         inner.registries.close().await;
-        inner.exports.lock().services.clear();
         *done = true;
     }
 
@@ -200,7 +207,7 @@ impl Dubhe {
         let port = config.application.metadata_service_port;
         let client: Arc<dyn MetadataClient> =
             Arc::new(InstanceClient { protocols: Arc::clone(&protocols), port });
-        let registries = Registries::open(&config, &extensions, &client, &own_service).await?;
+        let registries = Opening::open(&config, &extensions, &client, &own_service).await?;
         let target = registries.first_address();
         let host =
             tokio::task::spawn_blocking(move || address::to_register(target.as_deref())).await.map_err(
@@ -228,18 +235,22 @@ impl Dubhe {
         })))
     }
 
-    /// Returns when what was exported so far can be found by application at every registry.
+    /// Returns when what was exported so far can be found by application at every registry that has a metadata centre.
     ///
     /// That comes by itself: the services of an application are announced together, about 100 ms after the last one, and what fails is
     /// tried again. Wait for it where others must find a service at once, or before telling a supervisor that the application is ready.
     /// An application that exports nothing has nothing to announce.
     ///
-    /// Errors: a registry cannot be reached, or refuses it. It is still tried again.
+    /// Errors: a registry cannot be reached, or refuses it; it is still tried again there. The application is shutting down.
     pub async fn announce(&self) -> Result<(), RpcError> {
-        for one in self.0.registries.application_levels() {
-            one.announce().await?;
+        if self.is_ending() {
+            return Err(RpcError::new(
+                ErrorCode::Unknown,
+                "the application is shutting down: nothing is announced",
+            ));
         }
-        Ok(())
+        let announced = join_all(self.0.registries.application_levels().map(|one| one.announce())).await;
+        announced.into_iter().collect()
     }
 
     /// The configuration in force.
@@ -282,7 +293,7 @@ impl Dubhe {
         &self.0.registries
     }
 
-    pub(crate) fn own_service(&self) -> &OwnService {
+    pub(crate) fn own_service(&self) -> &Arc<OwnService> {
         &self.0.own_service
     }
 
@@ -393,9 +404,11 @@ impl Dubhe {
         }
     }
 
-    /// Remembers the port on which the services of `protocol` are served.
+    /// Remembers the port that was found for the services of `protocol`, if its configuration names none.
     pub(crate) fn note_port(&self, protocol: &ProtocolConfig, port: u16) {
-        self.0.free_ports.lock().insert(port_key(protocol), port);
+        if protocol.port.is_some_and(|port| port <= 0) {
+            self.0.free_ports.lock().insert(port_key(protocol), port);
+        }
     }
 
     /// The references in use.
@@ -410,6 +423,11 @@ impl Dubhe {
         let last =
             self.0.timestamp.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(after(last)));
         after(last.unwrap_or_else(|last| last))
+    }
+
+    /// Whether nothing is to be offered any more.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.0.exports.lock().ended
     }
 
     /// Keeps an export until it ends or the application does; `false` when the application is ending already.

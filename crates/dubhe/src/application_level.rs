@@ -96,7 +96,8 @@ impl ApplicationLevel {
         let announcer = {
             let (own_service, exported) = (Arc::clone(own_service), Arc::clone(&own));
             let reported = report.clone().filter(|_| own_service.is_reported(url));
-            let describe = move |info: &MetadataInfo| own_service.describe(&exported, info);
+            let has_report = report.is_some();
+            let describe = move |info: &MetadataInfo| own_service.describe(&exported, info, has_report);
             Arc::new(Announcer::new(Arc::clone(&own), discovery, reported, describe))
         };
         let registry = Arc::new(ServiceDiscoveryRegistry::new(ServiceDiscoveryRegistryParts {

@@ -31,9 +31,11 @@ use dubhe_discovery::provider_definition;
 use dubhe_migration::tell;
 use dubhe_proxy::{ServiceInterface, Skeleton};
 use dubhe_registry::registered_url::{Dialect, Form, registered_provider_url};
-use tokio::sync::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::{Mutex, oneshot};
 
 use crate::application::Dubhe;
+use crate::own_instance::OwnService;
 use crate::provider;
 
 /// `codeSource` of the definitions: where Java writes the path of a class's file.
@@ -99,19 +101,41 @@ impl<'a> Export<'a> {
     /// when [`Dubhe::announce`] returns.
     ///
     /// Errors: a setting cannot be used, the address cannot be listened on, or the registry cannot be reached and its `check` is on.
-    /// After an error nothing is left of the export.
+    /// After an error, or when this future is dropped before its end, nothing is left of the export.
     pub async fn export(self) -> Result<ExportedService, RpcError> {
         if let Some(delay) = self.settings.delay.and_then(|delay| u64::try_from(delay).ok()) {
             tokio::time::sleep(Duration::from_millis(delay)).await;
         }
+        let work = Work { dubhe: self.dubhe.clone(), service: self.service, settings: self.settings };
+        let (done, exported) = oneshot::channel();
+        // A task of its own: when this future is dropped, what was done so far is taken back.
+        let task = tokio::spawn(async move {
+            let exported = work.export().await;
+            let _ = done.send(exported.map(|exported| Unclaimed(Some(exported))));
+        });
+        match exported.await {
+            Ok(exported) => exported.map(Unclaimed::claim),
+            Err(_) => match task.await {
+                Err(panic) if panic.is_panic() => std::panic::resume_unwind(panic.into_panic()),
+                _ => Err(RpcError::new(ErrorCode::Unknown, "the runtime is shutting down")),
+            },
+        }
+    }
+}
+
+/// An export under way.
+struct Work {
+    dubhe: Dubhe,
+    service: Arc<dyn Service>,
+    settings: ServiceConfig,
+}
+
+impl Work {
+    async fn export(&self) -> Result<ExportedService, RpcError> {
         let mut exports = Vec::new();
         for protocol in self.dubhe.protocol_configs(self.settings.protocol.as_deref())? {
-            let _finding = self.dubhe.finding_port(&protocol).await;
-            match self.export_by(&self.dubhe.with_port_in_use(&protocol)).await {
-                Ok(one) => {
-                    self.dubhe.note_port(&protocol, one.exporter.url().port());
-                    exports.push(one);
-                }
+            match self.export_by(&protocol).await {
+                Ok(one) => exports.push(one),
                 Err(error) => {
                     for one in &exports {
                         one.unexport().await;
@@ -123,10 +147,85 @@ impl<'a> Export<'a> {
         let exported = ExportedService(Arc::new(exports));
         if !self.dubhe.keep_export(exported.clone()) {
             exported.unexport().await;
-            return Err(self.invalid(&"the application is shutting down"));
+            return Err(self.shutting_down());
         }
         self.report_registration().await;
         Ok(exported)
+    }
+
+    async fn export_by(&self, protocol: &ProtocolConfig) -> Result<OneExport, RpcError> {
+        let (one, protocol) = self.serve(protocol).await?;
+        if let Err(error) = self.register(&protocol, &one).await {
+            one.unexport().await;
+            return Err(error);
+        }
+        Ok(one)
+    }
+
+    /// Lets the protocol serve it. Gives the protocol's settings back with the port on which it is.
+    async fn serve(&self, protocol: &ProtocolConfig) -> Result<(OneExport, ProtocolConfig), RpcError> {
+        let dubhe = &self.dubhe;
+        let name = protocol.name.as_deref().unwrap_or(keys::protocol::DUBBO);
+        let implementation = dubhe.protocols().get(name).map_err(|unknown| self.invalid(&unknown))?;
+        let definition = Arc::clone(self.service.definition());
+        // All interfaces are something to listen on, and no address to be found by.
+        let host =
+            protocol.host.as_deref().filter(|host| !provider::is_any(host)).unwrap_or_else(|| dubhe.host());
+        if let Some(port) = protocol.port.filter(|port| *port > i32::from(u16::MAX)) {
+            return Err(self.invalid(&format!("the port {port} of protocol {name} is above {}", u16::MAX)));
+        }
+        // Until the port is known: others with the same settings are to share it.
+        let _finding = dubhe.finding_port(protocol).await;
+        let protocol = dubhe.with_port_in_use(protocol);
+        let url = provider::url(
+            dubhe.config(),
+            &protocol,
+            &self.settings,
+            &definition,
+            host,
+            implementation.default_port(),
+        );
+        let skeleton: SharedInvoker = Arc::new(Skeleton::new(url.clone(), Arc::clone(&self.service)));
+        let invoker = filter::chain(&dubhe.extensions().filters(FilterSide::Provider), skeleton);
+        let exporter = implementation.export(Exported { url, definition, invoker }).await?;
+        dubhe.note_port(&protocol, exporter.url().port());
+        Ok((OneExport::new(dubhe, exporter), protocol))
+    }
+
+    async fn register(&self, protocol: &ProtocolConfig, one: &OneExport) -> Result<(), RpcError> {
+        if !self.settings.register.unwrap_or(true) {
+            return Ok(());
+        }
+        let registries = self.dubhe.registries().chosen(self.settings.registry.as_deref(), keys::REGISTER)?;
+        if registries.is_empty() {
+            let service = one.exporter.url().service_key();
+            tracing::warn!(rpc.service = %service, "service is registered nowhere: set dubbo.registry.address for consumers to find it");
+        }
+        for registry in registries {
+            let served = one.exporter.url();
+            let mut url = served.with_param(keys::BIND_PORT, served.port());
+            if registry.registers_applications() {
+                one.own_service.offer(&self.dubhe, protocol, &url, &one.uses_own_service).await?;
+                url = url.with_param(keys::SERVICE_NAME_MAPPING, true);
+            }
+            let form = Form::of_registry(&registry.url, Dialect::default());
+            let registered = registered_provider_url(&url, &form);
+            for place in registry.registers() {
+                if self.dubhe.is_ending() {
+                    return Err(self.shutting_down());
+                }
+                place
+                    .register(&registered)
+                    .await
+                    .map_err(|error| RpcError::new(ErrorCode::Registry, error.to_string()))?;
+                one.registered.lock().await.push((place, registered.clone()));
+            }
+            if let Some(applications) = &registry.applications {
+                let definition = provider_definition(self.service.definition(), &url, CODE_SOURCE);
+                applications.publish_definition(&url, definition);
+            }
+        }
+        Ok(())
     }
 
     /// Says of each registry in which form the service is there.
@@ -145,71 +244,8 @@ impl<'a> Export<'a> {
         }
     }
 
-    async fn export_by(&self, protocol: &ProtocolConfig) -> Result<OneExport, RpcError> {
-        let dubhe = self.dubhe;
-        let name = protocol.name.as_deref().unwrap_or(keys::protocol::DUBBO);
-        let implementation = dubhe.protocols().get(name).map_err(|unknown| self.invalid(&unknown))?;
-        let definition = Arc::clone(self.service.definition());
-        // All interfaces are something to listen on, and no address to be found by.
-        let host =
-            protocol.host.as_deref().filter(|host| !provider::is_any(host)).unwrap_or_else(|| dubhe.host());
-        if let Some(port) = protocol.port.filter(|port| *port > i32::from(u16::MAX)) {
-            return Err(self.invalid(&format!("the port {port} of protocol {name} is above {}", u16::MAX)));
-        }
-        let url = provider::url(
-            dubhe.config(),
-            protocol,
-            &self.settings,
-            &definition,
-            host,
-            implementation.default_port(),
-        );
-        let skeleton: SharedInvoker = Arc::new(Skeleton::new(url.clone(), Arc::clone(&self.service)));
-        let invoker = filter::chain(&dubhe.extensions().filters(FilterSide::Provider), skeleton);
-        let exporter = implementation.export(Exported { url, definition, invoker }).await?;
-        let mut one = OneExport { exporter, registered: Mutex::default(), ended: AtomicBool::new(false) };
-        if let Err(error) = self.register_in_registries(protocol, &mut one).await {
-            one.unexport().await;
-            return Err(error);
-        }
-        Ok(one)
-    }
-
-    async fn register_in_registries(
-        &self,
-        protocol: &ProtocolConfig,
-        one: &mut OneExport,
-    ) -> Result<(), RpcError> {
-        if !self.settings.register.unwrap_or(true) {
-            return Ok(());
-        }
-        let registries = self.dubhe.registries().chosen(self.settings.registry.as_deref(), keys::REGISTER)?;
-        if registries.is_empty() {
-            let service = one.exporter.url().service_key();
-            tracing::warn!(rpc.service = %service, "service is registered nowhere: set dubbo.registry.address for consumers to find it");
-        }
-        for registry in registries {
-            let served = one.exporter.url();
-            let mut url = served.with_param(keys::BIND_PORT, served.port());
-            if registry.registers_applications() {
-                self.dubhe.own_service().offer(self.dubhe, protocol, &url).await?;
-                url = url.with_param(keys::SERVICE_NAME_MAPPING, true);
-            }
-            let form = Form::of_registry(&registry.url, Dialect::default());
-            let registered = registered_provider_url(&url, &form);
-            for place in registry.registers() {
-                place
-                    .register(&registered)
-                    .await
-                    .map_err(|error| RpcError::new(ErrorCode::Registry, error.to_string()))?;
-                one.registered.get_mut().push((place, registered.clone()));
-            }
-            if let Some(applications) = &registry.applications {
-                let definition = provider_definition(self.service.definition(), &url, CODE_SOURCE);
-                applications.publish_definition(&url, definition);
-            }
-        }
-        Ok(())
+    fn shutting_down(&self) -> RpcError {
+        self.invalid(&"the application is shutting down")
     }
 
     fn invalid(&self, error: &dyn std::fmt::Display) -> RpcError {
@@ -230,10 +266,14 @@ impl std::fmt::Debug for Export<'_> {
 #[derive(Clone, Debug)]
 pub struct ExportedService(Arc<Vec<OneExport>>);
 
+/// A service by one protocol.
 #[derive(Debug)]
 struct OneExport {
     exporter: Box<dyn Exporter>,
     registered: Mutex<Vec<(Arc<dyn Registry>, Url)>>,
+    own_service: Arc<OwnService>,
+    /// Whether it is one of those for whose sake the metadata service is served.
+    uses_own_service: AtomicBool,
     ended: AtomicBool,
 }
 
@@ -263,17 +303,48 @@ impl ExportedService {
 }
 
 impl OneExport {
+    fn new(dubhe: &Dubhe, exporter: Box<dyn Exporter>) -> Self {
+        Self {
+            exporter,
+            registered: Mutex::default(),
+            own_service: Arc::clone(dubhe.own_service()),
+            uses_own_service: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+        }
+    }
+
+    /// May be given up and begun again: what is registered is forgotten when it is taken back, not before.
     async fn unregister(&self) {
-        for (registry, url) in std::mem::take(&mut *self.registered.lock().await) {
+        let mut registered = self.registered.lock().await;
+        while let Some((registry, url)) = registered.last().cloned() {
             if let Err(error) = registry.unregister(&url).await {
                 tracing::warn!(%error, "provider is not unregistered yet");
             }
+            registered.pop();
         }
     }
 
     async fn unexport(&self) {
         self.unregister().await;
         self.exporter.unexport().await;
+        self.own_service.release(&self.uses_own_service).await;
         self.ended.store(true, Ordering::Release);
+    }
+}
+
+/// An export that nobody has taken yet: then it ends by itself.
+struct Unclaimed(Option<ExportedService>);
+
+impl Unclaimed {
+    fn claim(mut self) -> ExportedService {
+        self.0.take().expect("it is taken once, here")
+    }
+}
+
+impl Drop for Unclaimed {
+    fn drop(&mut self) {
+        if let (Some(unwanted), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            runtime.spawn(async move { unwanted.unexport().await });
+        }
     }
 }

@@ -70,13 +70,15 @@ mod extensions;
 mod in_flight;
 mod labels;
 mod migration_rules;
-mod of_registry;
 mod open_references;
+mod open_registries;
 mod own_instance;
 mod provider;
 mod providers;
 mod refer;
+mod reference;
 mod registries;
+mod registry_invoker;
 mod sides;
 mod signals;
 
@@ -87,7 +89,7 @@ pub use application::Dubhe;
 pub use builder::DubheBuilder;
 pub use export::{Export, ExportedService};
 pub use extensions::Extensions;
-pub use refer::{Connected, GenericReference, Reference};
+pub use reference::{Connected, GenericReference, Reference, RegistryStatus};
 
 pub use dubhe_common::{Url, UrlError, encode, keys};
 pub use dubhe_config as config;

@@ -1,7 +1,8 @@
 //! What this application says of itself in application-level discovery, and the service that it answers for it.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use dubhe_common::{Url, keys};
 use dubhe_config::{ApplicationConfig, DubboConfig, ProtocolConfig, ServiceConfig};
@@ -14,7 +15,6 @@ use dubhe_core::tree::TreeError;
 use dubhe_discovery::{METADATA_SERVICE_V1, MetadataService, OwnInstance, OwnMetadata};
 use dubhe_proxy::Skeleton;
 use parking_lot::Mutex;
-use tokio::sync::OnceCell;
 
 use crate::application::Dubhe;
 use crate::{labels, provider};
@@ -32,9 +32,16 @@ pub(crate) struct OwnService {
     labels: BTreeMap<String, String>,
     /// What is exported to each registry.
     own: Mutex<Vec<Arc<OwnMetadata>>>,
-    /// Where the service is, once it is.
-    url: OnceLock<Url>,
-    exporter: OnceCell<Box<dyn Exporter>>,
+    /// Where the service is, while it is served.
+    url: Mutex<Option<Url>>,
+    served: tokio::sync::Mutex<Served>,
+}
+
+/// The metadata service while it is served, and for how many exports.
+#[derive(Debug, Default)]
+struct Served {
+    exporter: Option<Box<dyn Exporter>>,
+    users: usize,
 }
 
 impl OwnService {
@@ -62,8 +69,8 @@ impl OwnService {
             is_remote,
             labels,
             own: Mutex::default(),
-            url: OnceLock::new(),
-            exporter: OnceCell::new(),
+            url: Mutex::default(),
+            served: tokio::sync::Mutex::default(),
         })
     }
 
@@ -82,7 +89,14 @@ impl OwnService {
         &self,
         own: &OwnMetadata,
         info: &MetadataInfo,
+        has_report: bool,
     ) -> Result<Option<ServiceInstance>, TreeError> {
+        if self.is_remote && !has_report {
+            return Err(TreeError::Invalid(format!(
+                "`dubbo.application.metadata-type={REMOTE}` needs a metadata centre: set `dubbo.metadata-report.address`, or let the \
+                 registry be one (`use-as-metadata-center`)"
+            )));
+        }
         let exported = own.exported();
         let revision = info.revision.as_deref().unwrap_or_default();
         let instance = OwnInstance::new(&self.application, &exported, revision)
@@ -91,24 +105,46 @@ impl OwnService {
         if self.is_remote {
             return Ok(instance.build()?);
         }
-        match self.url.get() {
+        match &*self.url.lock() {
             Some(url) => Ok(instance.metadata_service(url).build()?),
             None => Ok(None),
         }
     }
 
     /// Serves the metadata service, once, where the service that `url` stands for is served: it must answer before the first
-    /// instance is registered.
+    /// instance is registered. It is served as long as one of the exports is that it was offered for.
     pub(crate) async fn offer(
         &self,
         dubhe: &Dubhe,
         protocol: &ProtocolConfig,
         url: &Url,
+        uses: &AtomicBool,
     ) -> Result<(), RpcError> {
-        if self.is_remote {
+        if self.is_remote || uses.load(Ordering::Acquire) {
             return Ok(());
         }
-        self.exporter.get_or_try_init(|| self.export(dubhe, protocol, url)).await.map(|_| ())
+        let mut served = self.served.lock().await;
+        if served.exporter.is_none() {
+            served.exporter = Some(self.export(dubhe, protocol, url).await?);
+        }
+        served.users += 1;
+        uses.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// An export ended that it was offered for.
+    pub(crate) async fn release(&self, uses: &AtomicBool) {
+        if !uses.swap(false, Ordering::AcqRel) {
+            return;
+        }
+        let mut served = self.served.lock().await;
+        served.users -= 1;
+        if served.users == 0
+            && let Some(exporter) = served.exporter.take()
+        {
+            *self.url.lock() = None;
+            exporter.unexport().await;
+        }
     }
 
     async fn export(
@@ -160,15 +196,8 @@ impl OwnService {
             .export(Exported { url, definition, invoker })
             .await
             .map_err(|error| cannot(&error))?;
-        let _ = self.url.set(exporter.url().clone());
+        *self.url.lock() = Some(exporter.url().clone());
         Ok(exporter)
-    }
-
-    /// Answers no more.
-    pub(crate) async fn close(&self) {
-        if let Some(exporter) = self.exporter.get() {
-            exporter.unexport().await;
-        }
     }
 }
 
@@ -203,7 +232,7 @@ mod tests {
         let own = OwnMetadata::new("shop");
         own.add(&Url::parse("dubbo://192.0.2.1:20880/demo.Foo?interface=demo.Foo").unwrap());
         let info = MetadataInfo { revision: Some("r1".to_owned()), ..MetadataInfo::default() };
-        let instance = service.describe(&own, &info).unwrap().unwrap();
+        let instance = service.describe(&own, &info, true).unwrap().unwrap();
         assert_eq!(instance.metadata.get("region").map(|value| &**value), Some("hangzhou"));
         assert_eq!(instance.metadata.get(REVISION).map(|value| &**value), Some("r1"));
     }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use dubhe_core::directory::Directory;
 use dubhe_core::invoker::Invoker;
-use dubhe_migration::{MigrationExplanation, MigrationInvoker, SideKind, SideState};
+use dubhe_migration::{MigrationInvoker, SideKind, SideState};
 
+use crate::reference::RegistryStatus;
 use crate::registries::OpenRegistry;
 use crate::sides::Sides;
 
@@ -15,8 +16,9 @@ use crate::sides::Sides;
 pub(crate) enum Providers {
     /// The reference names their addresses.
     Fixed(Arc<dyn Directory>),
-    /// In each registry of the reference, in the order of the configuration. `choice`: of several registries, what calls choose from.
-    Discovered { registries: Arc<[InRegistry]>, choice: Option<Arc<dyn Directory>> },
+    /// In each registry of the reference, in the order of the configuration. `joined`: several registries, as what
+    /// calls choose from.
+    Discovered { registries: Arc<[InRegistry]>, joined: Option<Arc<dyn Directory>> },
 }
 
 /// The providers in one registry: in two models, and a migration from one to the other.
@@ -28,32 +30,19 @@ pub(crate) struct InRegistry {
 }
 
 impl Providers {
-    /// The directory that calls go to now; of several registries, that of the first one with somebody to call. `None` while there is
-    /// none.
+    /// The first registry that has somebody to call; while none has, the first one with a directory.
+    pub(crate) fn in_use(&self) -> Option<&InRegistry> {
+        let all = self.registries();
+        let usable = all.iter().find(|one| one.migration.is_available());
+        usable.or_else(|| all.iter().find(|one| one.directory().is_some())).or_else(|| all.first())
+    }
+
+    /// The directory of that one, or the fixed list.
     pub(crate) fn directory(&self) -> Option<Arc<dyn Directory>> {
         match self {
             Self::Fixed(directory) => Some(Arc::clone(directory)),
-            Self::Discovered { registries, .. } => {
-                let usable = registries.iter().find(|one| one.migration.is_available());
-                let with_any = || registries.iter().find_map(InRegistry::directory);
-                usable.and_then(InRegistry::directory).or_else(with_any)
-            }
+            Self::Discovered { .. } => self.in_use()?.directory(),
         }
-    }
-
-    /// The directories that calls go to now, one for each registry that has one.
-    pub(crate) fn directories(&self) -> Vec<Arc<dyn Directory>> {
-        match self {
-            Self::Fixed(directory) => vec![Arc::clone(directory)],
-            Self::Discovered { registries, .. } => {
-                registries.iter().filter_map(InRegistry::directory).collect()
-            }
-        }
-    }
-
-    /// Both models and where calls go, for each registry; none for a fixed list.
-    pub(crate) fn migrations(&self) -> Vec<MigrationExplanation> {
-        self.registries().iter().map(|one| one.migration.explain()).collect()
     }
 
     /// Waits until each wanted side of each registry was made, or failed to be for the first time.
@@ -92,16 +81,17 @@ impl Providers {
     pub(crate) async fn close(&self) {
         match self {
             Self::Fixed(directory) => directory.close().await,
-            Self::Discovered { registries, choice } => {
+            Self::Discovered { registries, joined } => {
                 futures::future::join_all(registries.iter().map(|one| one.migration.close())).await;
-                if let Some(choice) = choice {
-                    choice.close().await;
+                if let Some(joined) = joined {
+                    joined.close().await;
                 }
             }
         }
     }
 
-    fn registries(&self) -> &[InRegistry] {
+    /// All registries; none for a fixed list.
+    pub(crate) fn registries(&self) -> &[InRegistry] {
         match self {
             Self::Fixed(_) => &[],
             Self::Discovered { registries, .. } => registries,
@@ -110,10 +100,21 @@ impl Providers {
 }
 
 impl InRegistry {
-    /// The directory that calls go to now; while that is not there, the other one.
+    pub(crate) fn status(&self) -> RegistryStatus {
+        RegistryStatus {
+            registry: self.registry.url.address(),
+            migration: self.migration.explain(),
+            directory: self.directory(),
+        }
+    }
+
+    /// The directory of the preferred model; where that has nobody to call and the other one has, of the other.
     fn directory(&self) -> Option<Arc<dyn Directory>> {
         let preferred = self.migration.state().borrow().preferred;
-        self.sides.directory(preferred).or_else(|| self.sides.directory(preferred.other()))
+        match (self.sides.directory(preferred), self.sides.directory(preferred.other())) {
+            (Some(first), Some(other)) if !first.is_available() && other.is_available() => Some(other),
+            (first, other) => first.or(other),
+        }
     }
 
     fn sides(&self) -> impl Iterator<Item = (SideKind, Arc<dyn Directory>)> {

@@ -24,7 +24,6 @@
 //!
 //! With `url` there is nothing to discover: the addresses are the directory, and there is no migration.
 
-use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,232 +31,46 @@ use dubhe_cluster::ZoneAware;
 use dubhe_common::{Url, defaults, keys, merge_consumer_into_provider};
 use dubhe_config::ReferenceConfig;
 use dubhe_core::cluster::Cluster;
-use dubhe_core::directory::{Directory, DirectoryStatus};
+use dubhe_core::directory::Directory;
 use dubhe_core::error::{ErrorCode, RpcError};
 use dubhe_core::filter::{self, FilterSide};
-use dubhe_core::invocation::Invocation;
 use dubhe_core::invoker::{Invoker, SharedInvoker};
-use dubhe_core::router::Explanation;
 use dubhe_directory::StaticDirectory;
 use dubhe_discovery::consumer_definition;
-use dubhe_migration::{
-    Effective, MigrationExplanation, MigrationInvoker, MigrationParts, SideFactory, report_changes,
-};
-use dubhe_proxy::{GenericService, ServiceClient, TypedClient};
+use dubhe_migration::{Effective, MigrationInvoker, MigrationParts, SideFactory, report_changes};
 use dubhe_router::{Chain, ConditionRouter};
 
 use crate::application::Dubhe;
 use crate::consumer;
 use crate::in_flight::Counted;
-use crate::of_registry::OfRegistry;
 use crate::open_references::Lease;
 use crate::providers::{InRegistry, Providers};
 use crate::registries::OpenRegistry;
+use crate::registry_invoker::RegistryInvoker;
 use crate::sides::Sides;
 
 /// How often a reference that is being checked looks whether a provider is connected.
 const CHECK_INTERVAL: Duration = Duration::from_millis(5);
 
-/// A typed reference being set up.
-///
-/// Settings made here beat those of the configuration. [`Reference::get`] makes it. It ends with the last clone of its client: it
-/// leaves the registry, and its connections close. Keep the client; a reference per call would be dear.
+/// A reference being set up, whatever kind of client it gets.
 #[derive(Debug)]
-#[must_use = "a reference does nothing until `get` or `connect`"]
-pub struct Reference<'a, C> {
-    setup: Setup<'a>,
-    client: PhantomData<C>,
+pub(crate) struct Setup<'a> {
+    pub(crate) dubhe: &'a Dubhe,
+    pub(crate) interface: String,
+    pub(crate) methods: &'static [&'static str],
+    pub(crate) generic: bool,
+    pub(crate) settings: ReferenceConfig,
+    pub(crate) rules: Vec<ConditionRouter>,
 }
 
-/// A reference for generic calls being set up.
-#[derive(Debug)]
-#[must_use = "a reference does nothing until `get`"]
-pub struct GenericReference<'a> {
-    setup: Setup<'a>,
-}
-
-#[derive(Debug)]
-struct Setup<'a> {
-    dubhe: &'a Dubhe,
-    interface: String,
-    methods: &'static [&'static str],
-    generic: bool,
-    settings: ReferenceConfig,
-    rules: Vec<ConditionRouter>,
-}
-
-macro_rules! settings {
-    () => {
-        /// Group of the service; a comma list or `*` finds several.
-        pub fn group(mut self, group: impl Into<String>) -> Self {
-            self.setup.settings.group = Some(group.into());
-            self
-        }
-
-        /// Version of the service; `*` finds all.
-        pub fn version(mut self, version: impl Into<String>) -> Self {
-            self.setup.settings.version = Some(version.into());
-            self
-        }
-
-        /// Time limit of one attempt. Default 1 s, or what the provider says.
-        pub fn timeout(mut self, timeout: Duration) -> Self {
-            self.setup.settings.timeout = Some(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
-            self
-        }
-
-        /// Attempts after the first. Default 2.
-        pub fn retries(mut self, retries: u32) -> Self {
-            self.setup.settings.retries = Some(i32::try_from(retries).unwrap_or(i32::MAX));
-            self
-        }
-
-        /// Fault tolerance, by name. Default `failover`.
-        pub fn cluster(mut self, name: impl Into<String>) -> Self {
-            self.setup.settings.cluster = Some(name.into());
-            self
-        }
-
-        /// Balancer, by name. Default `random`.
-        pub fn load_balance(mut self, name: impl Into<String>) -> Self {
-            self.setup.settings.loadbalance = Some(name.into());
-            self
-        }
-
-        /// Whether a provider must be there now. Default true.
-        pub fn check(mut self, check: bool) -> Self {
-            self.setup.settings.check = Some(check);
-            self
-        }
-
-        /// Provider addresses to call directly, `;`-separated (`dubbo://192.0.2.1:20880`); no registry is asked.
-        pub fn url(mut self, url: impl Into<String>) -> Self {
-            self.setup.settings.url = Some(url.into());
-            self
-        }
-
-        /// Any other URL parameter, by its name in Dubbo; `sayHello.timeout` sets one of a method.
-        pub fn param(mut self, key: impl Into<String>, value: impl ToString) -> Self {
-            self.setup.settings.parameters.insert(key.into(), value.to_string());
-            self
-        }
-
-        /// A condition rule that this reference obeys in addition to those of the registry.
-        pub fn rule(mut self, rule: ConditionRouter) -> Self {
-            self.setup.rules.push(rule);
-            self
-        }
-    };
-}
-
-impl<'a, C: TypedClient> Reference<'a, C> {
-    pub(crate) fn new(dubhe: &'a Dubhe) -> Self {
-        let mut settings = dubhe.configured_reference(C::INTERFACE);
-        let declared = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-        settings.group = settings.group.or_else(|| declared(C::GROUP));
-        settings.version = settings.version.or_else(|| declared(C::VERSION));
-        let interface = C::INTERFACE.to_owned();
-        let setup =
-            Setup { dubhe, interface, methods: C::METHODS, generic: false, settings, rules: Vec::new() };
-        Self { setup, client: PhantomData }
-    }
-
-    settings!();
-
-    /// Makes the reference and gives its client.
-    ///
-    /// Errors: a setting cannot be used; with `check` (the default) the registry cannot be reached or no provider is there.
-    pub async fn get(self) -> Result<C, RpcError> {
-        Ok(self.connect().await?.client)
-    }
-
-    /// Makes the reference and gives its client with a view behind it.
-    pub async fn connect(self) -> Result<Connected<C>, RpcError> {
-        let referred = self.setup.refer().await?;
-        let client = C::from_client(ServiceClient::new(referred.invoker));
-        Ok(Connected { client, lease: referred.lease })
-    }
-}
-
-impl<'a> GenericReference<'a> {
-    pub(crate) fn new(dubhe: &'a Dubhe, interface: &str) -> Self {
-        let settings = dubhe.configured_reference(interface);
-        let interface = interface.to_owned();
-        Self { setup: Setup { dubhe, interface, methods: &[], generic: true, settings, rules: Vec::new() } }
-    }
-
-    settings!();
-
-    /// Makes the reference.
-    pub async fn get(self) -> Result<GenericService, RpcError> {
-        Ok(self.connect().await?.client)
-    }
-
-    /// Makes the reference with a view behind it.
-    pub async fn connect(self) -> Result<Connected<GenericService>, RpcError> {
-        let referred = self.setup.refer().await?;
-        Ok(Connected { client: GenericService::new(referred.invoker), lease: referred.lease })
-    }
-}
-
-/// A client with a view of the providers behind it. Each of the two keeps the reference open.
-#[derive(Clone, Debug)]
-pub struct Connected<C> {
-    /// The client.
-    pub client: C,
-    lease: Arc<Lease>,
-}
-
-impl<C> Connected<C> {
-    /// How many providers there are where calls go to now, and in what state; see [`Connected::directory`].
-    pub fn status(&self) -> DirectoryStatus {
-        self.directory().map(|directory| directory.status().borrow().clone()).unwrap_or_default()
-    }
-
-    /// Addresses of all providers where calls go to now, in all registries of the reference, unrouted.
-    pub fn addresses(&self) -> Vec<String> {
-        let directories = self.lease.providers.directories();
-        let invokers = directories.iter().flat_map(|directory| directory.invokers().to_vec());
-        invokers.map(|one| one.url().address()).collect()
-    }
-
-    /// Why a call of `method` (with no arguments that rules look at) goes where it goes.
-    pub fn explain(&self, method: &str) -> Explanation {
-        self.explain_call(&Invocation::dynamic(method, "", Vec::new()))
-    }
-
-    /// Why `call` goes where it goes, among the providers of [`Connected::directory`]. Which of the two models that is, and why,
-    /// says [`Connected::migration`].
-    pub fn explain_call(&self, call: &Invocation) -> Explanation {
-        self.directory().map(|directory| directory.explain(call)).unwrap_or_default()
-    }
-
-    /// The addresses that both models have, which of them calls go to, and what keeps a switch, in the first registry of the reference.
-    /// Its text form is for people. `None` for a reference with fixed addresses.
-    pub fn migration(&self) -> Option<MigrationExplanation> {
-        self.migrations().into_iter().next()
-    }
-
-    /// The same for each registry of the reference, in the order of the configuration.
-    pub fn migrations(&self) -> Vec<MigrationExplanation> {
-        self.lease.providers.migrations()
-    }
-
-    /// The directory that calls go to now: its status as it changes, its invokers. While a reference migrates there are two, and each
-    /// of its registries has its own: this is the one of the first registry that has somebody to call. `None` while there is none, as
-    /// when the registry was not reached yet.
-    pub fn directory(&self) -> Option<Arc<dyn Directory>> {
-        self.lease.providers.directory()
-    }
-}
-
-struct Referred {
-    invoker: SharedInvoker,
-    lease: Arc<Lease>,
+/// What becomes of it.
+pub(crate) struct Referred {
+    pub(crate) invoker: SharedInvoker,
+    pub(crate) lease: Arc<Lease>,
 }
 
 impl Setup<'_> {
-    async fn refer(self) -> Result<Referred, RpcError> {
+    pub(crate) async fn refer(self) -> Result<Referred, RpcError> {
         let dubhe = self.dubhe;
         let consumer = consumer::url(
             dubhe.config(),
@@ -308,24 +121,28 @@ impl Setup<'_> {
     ) -> Result<(Providers, SharedInvoker), RpcError> {
         let registries = self.registries()?;
         // As in Dubbo, the last registry says how one is chosen.
-        let chooser = registries.last().and_then(|last| last.url.param(keys::CLUSTER));
-        let chooser = self.dubhe.extensions().clusters.get(chooser.unwrap_or(ZoneAware::NAME));
-        let chooser = chooser.map_err(|unknown| self.invalid(&unknown))?;
+        let registry_cluster = registries.last().and_then(|last| last.url.param(keys::CLUSTER));
+        let registry_cluster = match registry_cluster {
+            Some(name) if registries.len() > 1 => name.to_owned(),
+            _ => ZoneAware::NAME.to_owned(),
+        };
+        let registry_cluster = self.dubhe.extensions().clusters.get(&registry_cluster);
+        let registry_cluster = registry_cluster.map_err(|unknown| self.invalid(&unknown))?;
         let found: Arc<[InRegistry]> =
             registries.into_iter().map(|registry| self.discover(consumer, registry, cluster)).collect();
         if let [only] = &*found {
             let invoker = Arc::clone(&only.migration) as SharedInvoker;
-            return Ok((Providers::Discovered { registries: found, choice: None }, invoker));
+            return Ok((Providers::Discovered { registries: found, joined: None }, invoker));
         }
         let invokers = found.iter().map(|one| {
             let providers = Arc::clone(&one.migration) as SharedInvoker;
-            OfRegistry::new(&one.registry.url, consumer, providers) as SharedInvoker
+            RegistryInvoker::new(&one.registry.url, consumer, providers) as SharedInvoker
         });
         // Routers look at providers; here are none.
         let chain = Arc::new(Chain::builder(consumer.clone()).build());
-        let choice: Arc<dyn Directory> = StaticDirectory::new(consumer.clone(), invokers.collect(), chain);
-        let invoker = chooser.join(Arc::clone(&choice), self.dubhe.balancers());
-        Ok((Providers::Discovered { registries: found, choice: Some(choice) }, invoker))
+        let joined: Arc<dyn Directory> = StaticDirectory::new(consumer.clone(), invokers.collect(), chain);
+        let invoker = registry_cluster.join(Arc::clone(&joined), self.dubhe.balancers());
+        Ok((Providers::Discovered { registries: found, joined: Some(joined) }, invoker))
     }
 
     /// The providers in one registry, in both models: rule, migration, and the two sides that it makes by need.
@@ -352,10 +169,10 @@ impl Setup<'_> {
             parts.applications = Some(applications.providing(consumer));
             applications.publish_definition(consumer, consumer_definition(consumer));
         }
-        parts.fixed = match (&registry.interfaces, &registry.applications) {
-            (None, _) => Some(Effective::application_only()),
-            (_, None) => Some(Effective::interface_only()),
-            _ => None,
+        parts.fixed = match &registry.applications {
+            None => Some(Effective::interface_only()),
+            Some(_) if registry.by_application_only => Some(Effective::application_only()),
+            Some(_) => None,
         };
         let migration = Arc::new(MigrationInvoker::start(parts));
         let reporters = &dubhe.extensions().status_reporters;

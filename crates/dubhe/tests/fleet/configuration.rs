@@ -206,14 +206,14 @@ async fn a_service_is_registered_in_every_registry_and_a_reference_names_the_one
     }
     let consumer = two("consumer").start().await.unwrap();
     let everywhere = consumer.reference::<ShopClient>().connect().await.unwrap();
-    assert_eq!((everywhere.migrations().len(), everywhere.client.who().await.unwrap()), (2, "a".to_owned()));
+    assert_eq!((everywhere.registries().len(), everywhere.client.who().await.unwrap()), (2, "a".to_owned()));
     let mut west = two("west-consumer");
     let settings =
         dubhe::config::ReferenceConfig { registry: Some("registry-2".to_owned()), ..Default::default() };
     west.config().references.insert("dev.dubhe.test.Shop".to_owned(), settings);
     let west = west.start().await.unwrap();
     let bound = west.reference::<ShopClient>().connect().await.unwrap();
-    assert_eq!((bound.migrations().len(), bound.client.who().await.unwrap()), (1, "a".to_owned()));
+    assert_eq!((bound.registries().len(), bound.client.who().await.unwrap()), (1, "a".to_owned()));
 }
 
 /// Of the recorded nodes, without what belongs to that machine and its configuration: `anyhost` (here the host is given), `ipv6`, `logger`, `qos.enable`, time limits

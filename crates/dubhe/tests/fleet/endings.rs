@@ -178,8 +178,67 @@ async fn shutdown_does_not_wait_longer_than_it_is_told() {
     let client = shop.clone();
     let long = tokio::spawn(async move { client.wait().await });
     until("the call is served", || provider.inside.waiting.load(Ordering::SeqCst) == 1).await;
+    let began = std::time::Instant::now();
     tokio::time::timeout(LONG, consumer.shutdown()).await.expect("the shutdown ends");
     assert!(long.await.unwrap().is_err(), "the call fails at the end of the wait");
+    assert!(began.elapsed() < Duration::from_secs(8), "nothing waits for the call by a time of its own");
+    assert!(consumer.announce().await.is_err());
+}
+
+#[tokio::test]
+async fn an_export_that_is_given_up_leaves_nothing() {
+    // Nobody listens there.
+    let registry = dubhe::config::RegistryConfig {
+        timeout: Some(1_000),
+        file_cache: Some(false),
+        ..dubhe::config::RegistryConfig::at("zookeeper://127.0.0.1:1")
+    };
+    let port = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+    let application =
+        dubhe::Dubhe::builder("a").registry_config(registry).protocol(crate::support::loopback(port));
+    let application = application.start().await.unwrap();
+    let shop = || {
+        crate::support::ShopService::new(crate::support::NamedShop {
+            name: "a".to_owned(),
+            inside: Default::default(),
+        })
+    };
+    let given_up = tokio::time::timeout(Duration::from_millis(100), application.export(shop())).await;
+    assert!(given_up.is_err());
+    let mut refused = 0;
+    let exported = loop {
+        match application.service(shop()).register(false).export().await {
+            Ok(exported) => break exported,
+            Err(_) => refused += 1,
+        }
+        assert!(refused < 1_000, "the service is exported for ever");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    };
+    exported.unexport().await;
+    until("nobody listens any more", || std::net::TcpStream::connect(("127.0.0.1", port)).is_err()).await;
+}
+
+#[tokio::test]
+async fn the_metadata_service_ends_with_the_last_service() {
+    let world = World::new();
+    let a = world.provider("a").await;
+    let second = crate::support::NamedShop { name: "second".to_owned(), inside: Default::default() };
+    let second = a
+        .application
+        .service(crate::support::ShopService::new(second))
+        .group("second")
+        .export()
+        .await
+        .unwrap();
+    let listens = || std::net::TcpStream::connect(("127.0.0.1", a.port())).is_ok();
+    a.exported.unexport().await;
+    assert!(listens());
+    let consumer = world.consumer().await;
+    let shop =
+        consumer.reference::<ShopClient>().group("second").param("migration.step", "FORCE_APPLICATION");
+    assert_eq!(shop.get().await.unwrap().who().await.unwrap(), "second");
+    second.unexport().await;
+    assert!(!listens());
 }
 
 #[tokio::test]

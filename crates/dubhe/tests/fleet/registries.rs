@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use dubhe::config::RegistryConfig;
-use dubhe::{CallOptions, Dubhe, DubheBuilder, ErrorCode};
+use dubhe::{CallOptions, Connected, Dubhe, DubheBuilder, ErrorCode};
 use dubhe_testkit::{BreakableProxy, ZooKeeper};
 
 use crate::support::{LONG, NamedShop, Shop, ShopClient, ShopService, World, loopback, until};
@@ -50,8 +50,8 @@ async fn the_providers_of_all_registries_are_called() {
         seen.insert(shop.client.who().await.unwrap());
     }
     assert_eq!(seen.into_iter().collect::<Vec<_>>(), ["a", "b"]);
-    assert_eq!(shop.addresses().len(), 2);
-    assert_eq!(shop.migrations().len(), 2);
+    let found = shop.registries().into_iter().map(|one| one.migration.application.addresses.len());
+    assert_eq!(found.collect::<Vec<_>>(), [1, 1]);
     // Named, it is that one alone.
     let mut builder = world.application("bound", [World::group("ra", &[]), World::group("rb", &[])]);
     builder.config().consumer.registry = Some("registry-2".to_owned());
@@ -62,6 +62,73 @@ async fn the_providers_of_all_registries_are_called() {
     }
     consumer.shutdown().await;
     bound.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_address_that_is_configured_twice_has_one_instance() {
+    let world = World::new();
+    let twice = || {
+        let applications = RegistryConfig::at("service-discovery-registry://local?registry=memory");
+        [
+            World::group("ra", &[]),
+            RegistryConfig { file_cache: Some(false), group: Some("ra".to_owned()), ..applications },
+        ]
+    };
+    let a = offer(world.application("a", twice()).protocol(loopback(0)), "a").await;
+    let shop = NamedShop { name: "second".to_owned(), inside: Default::default() };
+    let second = a.service(ShopService::new(shop)).group("second").export().await.unwrap();
+    a.announce().await.unwrap();
+    let consumer = world.application("consumer", [World::group("ra", &[])]).start().await.unwrap();
+    let by_application = |group: &'static str| {
+        consumer.reference::<ShopClient>().group(group).param("migration.step", "FORCE_APPLICATION").get()
+    };
+    assert_eq!(by_application("second").await.unwrap().who().await.unwrap(), "second");
+    second.unexport().await;
+    assert_eq!(by_application("").await.unwrap().who().await.unwrap(), "a");
+    a.shutdown().await;
+    assert!(
+        world.store.paths().iter().all(|(path, _)| !path.contains("/a/127.0.0.1")),
+        "{:?}",
+        world.store.paths()
+    );
+}
+
+#[tokio::test]
+async fn an_address_for_applications_only_is_that_whatever_the_mode() {
+    let world = World::new();
+    for mode in ["interface", "Instance", "all"] {
+        let only = RegistryConfig {
+            file_cache: Some(false),
+            register_mode: Some(mode.to_owned()),
+            ..RegistryConfig::at(format!("memory://local?registry-type=service&group={mode}"))
+        };
+        let a = offer(world.application("a", [only.clone()]).protocol(loopback(0)), "a").await;
+        let consumer = world.application("consumer", [only]).start().await.unwrap();
+        let shop = consumer.reference::<ShopClient>().param("migration.step", "FORCE_INTERFACE");
+        let shop = shop.connect().await.unwrap();
+        assert_eq!(shop.client.who().await.unwrap(), "a");
+        let migration = shop.migration().unwrap();
+        assert_eq!(
+            (migration.interface.addresses.len(), migration.application.addresses.len()),
+            (0, 1),
+            "{mode}"
+        );
+        let by_interface = world.store.paths().iter().any(|(path, _)| path.contains("/providers/"));
+        assert_eq!(by_interface, mode == "all", "the twin is for consumers of other registries");
+        a.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn metadata_that_is_to_be_stored_nowhere_refuses_the_export() {
+    let world = World::new();
+    let nowhere = RegistryConfig { use_as_metadata_center: Some(false), ..World::group("ra", &[]) };
+    let mut builder = world.application("a", [nowhere]).protocol(loopback(0));
+    builder.config().application.metadata_type = Some("remote".to_owned());
+    let application = builder.start().await.unwrap();
+    let shop = NamedShop { name: "a".to_owned(), inside: Default::default() };
+    let refused = application.export(ShopService::new(shop)).await.unwrap_err();
+    assert!(refused.to_string().contains("needs a metadata centre"), "{refused}");
 }
 
 // C72
@@ -113,7 +180,7 @@ async fn a_registry_that_is_down_costs_no_call_and_counts_again_when_it_is_back(
     assert!(refused.message().contains(&door.address()), "{refused}");
     // Either comes back.
     let b = world.provider_in("b", second()).await;
-    until("the second is back", || shop.addresses().len() == 1).await;
+    until("the second is back", || !addresses(&shop, 1).is_empty()).await;
     assert_eq!(called(&shop.client).await, "b");
     b.shutdown().await;
     door.accept().await.unwrap();
@@ -122,10 +189,16 @@ async fn a_registry_that_is_down_costs_no_call_and_counts_again_when_it_is_back(
         ..RegistryConfig::at(format!("zookeeper://{}", zookeeper.address()))
     };
     let a = offer(Dubhe::builder("a").registry_config(direct).protocol(loopback(0)), "a").await;
-    until("the first is back", || !shop.addresses().is_empty()).await;
+    until("the first is back", || !addresses(&shop, 0).is_empty()).await;
     assert_eq!(called(&shop.client).await, "a");
     a.shutdown().await;
     consumer.shutdown().await;
+}
+
+/// The addresses in one registry.
+fn addresses(shop: &Connected<ShopClient>, registry: usize) -> Vec<String> {
+    let invokers = shop.registries()[registry].directory.as_ref().map(|directory| directory.invokers());
+    invokers.iter().flat_map(|invokers| invokers.iter()).map(|one| one.url().address()).collect()
 }
 
 /// Who answers, once somebody is connected.

@@ -12,7 +12,7 @@ fn seen(shop: &Connected<ShopClient>) -> Vec<Option<SideKind>> {
         let kind = if prefers(now, SideKind::Application) { &now.application } else { &now.interface };
         kind.available.then_some(now.state.preferred)
     };
-    shop.migrations().iter().map(in_one).collect()
+    shop.registries().iter().map(|one| in_one(&one.migration)).collect()
 }
 
 // C31

@@ -9,29 +9,29 @@ use dubhe_core::invocation::Invocation;
 use dubhe_core::invoker::{Invoker, SharedInvoker};
 use dubhe_core::response::Response;
 
-/// What a choice among registries looks at, of a registry's address.
-const OF_THE_CHOICE: [&str; 4] = [keys::PREFERRED, keys::ZONE, keys::WEIGHT, keys::LOADBALANCE];
+/// What a cluster of registries looks at, of a registry's address.
+const OF_THE_CLUSTER: [&str; 4] = [keys::PREFERRED, keys::ZONE, keys::WEIGHT, keys::LOADBALANCE];
 
 /// All providers of a service that one registry knows, under the URL of that registry: what `zone-aware` chooses by.
 #[derive(Debug)]
-pub(crate) struct OfRegistry {
+pub(crate) struct RegistryInvoker {
     url: Url,
     providers: SharedInvoker,
 }
 
-impl OfRegistry {
+impl RegistryInvoker {
     pub(crate) fn new(registry: &Url, consumer: &Url, providers: SharedInvoker) -> Arc<Self> {
         let interface = consumer.service_interface();
         let url = Url::builder(registry.protocol(), registry.host(), registry.port())
             .path(interface)
             .param(keys::INTERFACE, interface)
-            .params(registry.params().filter(|(name, _)| OF_THE_CHOICE.contains(name)))
+            .params(registry.params().filter(|(name, _)| OF_THE_CLUSTER.contains(name)))
             .build();
         Arc::new(Self { url, providers })
     }
 }
 
-impl Invoker for OfRegistry {
+impl Invoker for RegistryInvoker {
     fn url(&self) -> &Url {
         &self.url
     }
