@@ -15,10 +15,12 @@ use dubhe_core::protocol::Protocol;
 use dubhe_core::registry::Registry;
 use dubhe_core::router::RouterChain;
 use dubhe_core::service::Service;
+use dubhe_metadata_triple::TripleMetadataClient;
 use dubhe_migration::{Properties, RuleInForce};
 use dubhe_proxy::{ServiceInterface, TypedClient};
 use dubhe_registry::MemoryStore;
 use dubhe_router::{Chain, ConditionRouter};
+use dubhe_serialize_hessian2::Hessian2;
 use futures::future::join_all;
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -205,8 +207,9 @@ impl Dubhe {
         let protocols = Arc::new(protocols);
         let own_service = Arc::new(OwnService::new(&config.application)?);
         let port = config.application.metadata_service_port;
+        let triple = TripleMetadataClient::new(&*config.application.name, Arc::new(Hessian2::default()));
         let client: Arc<dyn MetadataClient> =
-            Arc::new(InstanceClient { protocols: Arc::clone(&protocols), port });
+            Arc::new(InstanceClient { protocols: Arc::clone(&protocols), port, triple });
         let registries = Opening::open(&config, &extensions, &client, &own_service).await?;
         let target = registries.first_address();
         let host =

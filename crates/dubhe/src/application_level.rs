@@ -18,7 +18,9 @@ use dubhe_discovery::{
     Announcer, CacheFile, InstanceListeners, MappingCache, MetadataCache, MetadataSource, NoMapping,
     OwnMetadata, ServiceDiscoveryRegistry, ServiceDiscoveryRegistryParts, TreeMetadataReport,
     TreeServiceDiscovery, TreeServiceNameMapping, ask_metadata_service, metadata_service_url,
+    offers_metadata_service_v2,
 };
+use dubhe_metadata_triple::{TripleMetadataClient, Version};
 use dubhe_registry::{MEMORY, TreeLease};
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -261,7 +263,12 @@ pub(crate) struct InstanceClient {
     pub(crate) protocols: Arc<Extensions<dyn Protocol>>,
     /// The port of metadata services that do not say theirs (`metadata-service-port` of the consumer).
     pub(crate) port: Option<u16>,
+    /// For metadata services that say they are there over Triple.
+    pub(crate) triple: TripleMetadataClient,
 }
+
+/// The protocol that goes to [`InstanceClient::triple`].
+const TRIPLE: &str = "tri";
 
 #[async_trait::async_trait]
 impl MetadataClient for InstanceClient {
@@ -271,6 +278,11 @@ impl MetadataClient for InstanceClient {
         revision: &str,
     ) -> Result<Option<MetadataInfo>, RpcError> {
         let url = metadata_service_url(instance, self.port);
+        if url.protocol() == TRIPLE {
+            let offers_v2 = offers_metadata_service_v2(instance);
+            let version = if offers_v2 { Version::TwoElseOne } else { Version::One };
+            return self.triple.fetch(&url, version, revision).await;
+        }
         let protocol = self.protocols.get(url.protocol()).map_err(|unknown| {
             RpcError::new(
                 ErrorCode::Unknown,
@@ -279,5 +291,34 @@ impl MetadataClient for InstanceClient {
         })?;
         let invoker = protocol.refer(&url)?;
         ask_metadata_service(&invoker, revision).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dubhe_core::discovery::{METADATA_SERVICE_PARAMS, METADATA_SERVICE_VERSION};
+    use dubhe_serialize_hessian2::Hessian2;
+
+    use super::*;
+
+    // C15
+    #[tokio::test]
+    async fn a_metadata_service_is_asked_over_the_protocol_that_its_instance_names() {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let client = InstanceClient {
+            protocols: Arc::new(Extensions::new("protocol")),
+            port: None,
+            triple: TripleMetadataClient::new("consumer", Arc::new(Hessian2::default())),
+        };
+        for (protocol, says) in
+            [("tri", "cannot be reached over Triple"), ("dubbo", "speaks another protocol")]
+        {
+            let params = format!(r#"{{"protocol":"{protocol}","port":"{free}"}}"#);
+            let instance = ServiceInstance::new("provider", "127.0.0.1", 20880)
+                .with(METADATA_SERVICE_VERSION, "2.0.0")
+                .with(METADATA_SERVICE_PARAMS, params);
+            let error = client.fetch(&Arc::new(instance), "r1").await.unwrap_err();
+            assert!(error.message().contains(says), "{protocol}: {error}");
+        }
     }
 }
