@@ -13,15 +13,16 @@ use crate::interop::scenario::SERVICE;
 /// What providers demand of each call. Consumers learn it from the registry alone.
 const TOKEN: &str = "only-for-consumers";
 
-/// The last two for Java providers only: Dubhe has no Triple.
-const VARIANTS: [Variant; 7] = [
-    Variant { mode: "instance", metadata: Some("local"), triple: false },
-    Variant { mode: "instance", metadata: Some("remote"), triple: false },
-    Variant { mode: "all", metadata: Some("local"), triple: false },
-    Variant { mode: "all", metadata: Some("remote"), triple: false },
-    Variant { mode: "interface", metadata: None, triple: false },
-    Variant { mode: "instance", metadata: Some("local"), triple: true },
-    Variant { mode: "all", metadata: Some("remote"), triple: true },
+/// The last three for Java providers only: Dubhe serves no Triple.
+const VARIANTS: [Variant; 8] = [
+    Variant { mode: "instance", metadata: Some("local"), triple: Triple::None },
+    Variant { mode: "instance", metadata: Some("remote"), triple: Triple::None },
+    Variant { mode: "all", metadata: Some("local"), triple: Triple::None },
+    Variant { mode: "all", metadata: Some("remote"), triple: Triple::None },
+    Variant { mode: "interface", metadata: None, triple: Triple::None },
+    Variant { mode: "instance", metadata: Some("local"), triple: Triple::Beside },
+    Variant { mode: "all", metadata: Some("remote"), triple: Triple::Beside },
+    Variant { mode: "instance", metadata: Some("local"), triple: Triple::ForMetadata },
 ];
 
 /// Those of the consumers.
@@ -33,14 +34,23 @@ pub(super) struct Variant {
     pub(super) mode: &'static str,
     /// Where its metadata is; who registers no instance has none.
     metadata: Option<&'static str>,
-    /// Whether its services are also offered over Triple, which is no affair of consumers of the other protocol.
-    triple: bool,
+    triple: Triple,
+}
+
+/// What a provider offers over Triple, beside dubbo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Triple {
+    None,
+    /// Its services, which is no affair of consumers of the other protocol.
+    Beside,
+    /// Its services, and its metadata there alone: what Java does when it is not told otherwise.
+    ForMetadata,
 }
 
 /// The variants that a provider has.
 pub(super) fn variants(provider: Peer) -> &'static [Variant] {
     match provider {
-        Peer::Rust => &VARIANTS[..VARIANTS.len() - 2],
+        Peer::Rust => &VARIANTS[..VARIANTS.len() - 3],
         Peer::Java(_) => &VARIANTS,
     }
 }
@@ -82,11 +92,13 @@ impl Variant {
     }
 
     fn name_with(self, start: &str, between: &str) -> String {
-        match self.metadata {
-            Some(metadata) if self.triple => format!("{start}{between}{metadata}-and-triple"),
-            Some(metadata) => format!("{start}{between}{metadata}"),
-            None => start.to_owned(),
-        }
+        let Some(metadata) = self.metadata else { return start.to_owned() };
+        let triple = match self.triple {
+            Triple::None => "",
+            Triple::Beside => "-and-triple",
+            Triple::ForMetadata => "-over-triple",
+        };
+        format!("{start}{between}{metadata}{triple}")
     }
 
     /// Ephemeral nodes of this provider.
@@ -163,13 +175,15 @@ impl Provider {
         command.args(["--register-mode", variant.mode]);
         if let Some(metadata) = variant.metadata {
             command.args(["--metadata", metadata]);
-            if metadata == "local" && variant.mode == "instance" && !variant.triple {
+            if metadata == "local" && variant.mode == "instance" && variant.triple == Triple::None {
                 // Elsewhere metadata is answered at the services' own port.
                 command.args(["--metadata-port", &(port + 100).to_string()]);
             }
         }
-        if variant.triple {
+        if variant.triple != Triple::None {
             command.args(["--tri-port", &(port + 100).to_string()]);
+        }
+        if variant.triple == Triple::Beside {
             // Else Java answers for its metadata over Triple alone.
             command.args(["--metadata-protocol", "dubbo"]);
         }
@@ -211,7 +225,12 @@ impl Provider {
         if is_stored != (metadata == "remote") {
             bail!("metadata of revision {revision} in the registry: {is_stored}");
         }
-        Ok(format!("revision {revision}"))
+        let named = said("dubbo.metadata-service.url-params");
+        let is_over_triple = named.contains(r#""protocol":"tri""#);
+        if is_over_triple != (self.variant.triple == Triple::ForMetadata) {
+            bail!("the instance says of its metadata service: {named}");
+        }
+        Ok(format!("revision {revision}, metadata service {named}"))
     }
 }
 
@@ -235,6 +254,7 @@ mod tests {
         assert_eq!(VARIANTS[1].case(step, "found"), "discovery/remote/FORCE_APPLICATION/found");
         assert_eq!(VARIANTS[4].case(step, "not-found"), "discovery/FORCE_APPLICATION/not-found");
         assert_eq!((VARIANTS[1].tag(), VARIANTS[4].tag()), ("instance-remote".into(), "interface".into()));
+        assert_eq!(VARIANTS[7].tag(), "instance-local-over-triple");
     }
 
     #[test]
