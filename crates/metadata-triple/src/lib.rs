@@ -54,7 +54,8 @@ impl TripleMetadataClient {
         Self { application: application.into(), serialization }
     }
 
-    /// The metadata of `revision` from the service at `url`; `None` when it does not know that revision.
+    /// The metadata of `revision` from the service at `url`; `None` when it does not know that revision. (Version 2 of Dubbo 3.3 answers
+    /// with status 2 then, which is an error here too.)
     ///
     /// `url` is that of version 1: host, port, path, `version` and `group` count.
     ///

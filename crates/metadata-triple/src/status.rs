@@ -1,11 +1,13 @@
 //! What a call came to: the gRPC status, or the HTTP status of a peer that sends none.
 
-use dubhe_core::error::{ErrorCode, RpcError};
+use dubhe_core::error::{Delivery, ErrorCode, RpcError};
 use http::{HeaderMap, StatusCode};
 
 const STATUS: &str = "grpc-status";
 const MESSAGE: &str = "grpc-message";
 const OK: u16 = 0;
+const UNKNOWN: u16 = 2;
+const UNIMPLEMENTED: u16 = 12;
 /// As much of a peer's text is told.
 const MAX_TEXT: usize = 1024;
 
@@ -20,30 +22,29 @@ pub(crate) fn check(
     let said = trailers.into_iter().chain([headers]).find(|map| map.contains_key(STATUS));
     let Some(said) = said else {
         let text = format!("{asked} answered without a gRPC status, with HTTP status {}", http.as_u16());
-        return Err(RpcError::new(code(of_http(http)), text));
+        return Err(failed(of_http(http), text));
     };
     let number = said.get(STATUS).and_then(|number| number.to_str().ok()?.trim().parse().ok());
     match number {
         Some(OK) => Ok(()),
         Some(number) => {
             let text = said.get(MESSAGE).map(|text| readable(text.as_bytes())).unwrap_or_default();
-            Err(RpcError::new(code(number), format!("{asked} answered with gRPC status {number}: {text}")))
+            Err(failed(number, format!("{asked} answered with gRPC status {number}: {text}")))
         }
-        None => {
-            Err(RpcError::new(ErrorCode::Unknown, format!("{asked} answered with a malformed gRPC status")))
-        }
+        None => Err(failed(UNKNOWN, format!("{asked} answered with a malformed gRPC status"))),
     }
 }
 
 /// Origin: `TriRpcStatus`.
-fn code(grpc: u16) -> ErrorCode {
-    match grpc {
-        4 => ErrorCode::Timeout,
-        7 => ErrorCode::Forbidden,
-        12 => ErrorCode::MethodNotFound,
-        14 => ErrorCode::Network,
-        _ => ErrorCode::Unknown,
-    }
+fn failed(grpc: u16, text: String) -> RpcError {
+    let (code, delivery) = match grpc {
+        4 => (ErrorCode::Timeout, Delivery::Sent),
+        7 => (ErrorCode::Forbidden, Delivery::NotSent),
+        UNIMPLEMENTED => (ErrorCode::MethodNotFound, Delivery::NotSent),
+        14 => (ErrorCode::Network, Delivery::Sent),
+        _ => (ErrorCode::Unknown, Delivery::Sent),
+    };
+    RpcError::new(code, text).with_delivery(delivery)
 }
 
 /// The gRPC status that an HTTP status alone stands for.
@@ -52,9 +53,9 @@ fn of_http(http: StatusCode) -> u16 {
         100..=199 | 400 | 431 => 13,
         401 => 16,
         403 => 7,
-        404 => 12,
+        404 => UNIMPLEMENTED,
         429 | 502 | 503 | 504 => 14,
-        _ => 2,
+        _ => UNKNOWN,
     }
 }
 
