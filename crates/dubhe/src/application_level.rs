@@ -50,7 +50,8 @@ pub(crate) struct ApplicationLevel {
     announcer: Arc<Announcer>,
     report: Option<Arc<dyn MetadataReport>>,
     caches: Caches,
-    publishing: Mutex<JoinSet<()>>,
+    /// Definitions on their way; `None` once closed.
+    publishing: Mutex<Option<JoinSet<()>>>,
     leases: Mutex<Vec<TreeLease>>,
 }
 
@@ -118,7 +119,7 @@ impl ApplicationLevel {
             announcer,
             report,
             caches,
-            publishing: Mutex::default(),
+            publishing: Mutex::new(Some(JoinSet::new())),
             leases: Mutex::new(leases),
         }
     }
@@ -181,14 +182,15 @@ impl ApplicationLevel {
                 }
             }
         };
-        let mut publishing = self.publishing.lock();
-        while publishing.try_join_next().is_some() {}
-        publishing.spawn(publish);
+        if let Some(publishing) = &mut *self.publishing.lock() {
+            while publishing.try_join_next().is_some() {}
+            publishing.spawn(publish);
+        }
     }
 
     /// Takes the instance back, ends all subscriptions and gives the session back.
     pub(crate) async fn close(&self) {
-        self.publishing.lock().abort_all();
+        drop(self.publishing.lock().take());
         self.registry.close().await;
         self.caches.save().await;
         let leases = std::mem::take(&mut *self.leases.lock());
@@ -257,7 +259,7 @@ impl Drop for Caches {
     }
 }
 
-/// Asks instances for their metadata, each over a connection of its own that ends with the answer.
+/// Asks instances for their metadata, over a connection that ends with the answer unless others use it too.
 #[derive(Debug)]
 pub(crate) struct InstanceClient {
     pub(crate) protocols: Arc<Extensions<dyn Protocol>>,

@@ -201,7 +201,7 @@ async fn an_instance_that_speaks_another_protocol_only_is_told_and_harms_no_othe
         consumer.reference::<ShopClient>().check(false).connect()
     );
     let refused = refused.unwrap_err();
-    assert!(refused.to_string().contains("tri"), "{refused}");
+    assert!(refused.to_string().contains("over Triple"), "{refused}");
     let found = found.unwrap();
     found.client.who().await.unwrap_err();
     let shop = fleet.provider("shop", "instance").await;
