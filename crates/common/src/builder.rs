@@ -7,8 +7,9 @@ use smol_str::SmolStr;
 
 use crate::address::bracketed;
 use crate::error::UrlError;
+use crate::keys;
 use crate::params::{Entry, Params, cmp_names, set_sorted};
-use crate::url::{Inner, Login, Url};
+use crate::url::{Login, Place, Service, Url};
 use crate::volatile::Volatile;
 
 /// Collects the parts of a URL. Made by [`Url::builder`] and [`Url::to_builder`].
@@ -22,6 +23,9 @@ pub struct UrlBuilder {
     path: Option<Arc<str>>,
     params: Draft,
     volatile: Volatile,
+    /// Halves of the URL that this was started from, as long as nothing in them was changed.
+    of_place: Option<Arc<Place>>,
+    of_service: Option<Arc<Service>>,
 }
 
 /// Parameters are copied at the first change only.
@@ -42,26 +46,31 @@ impl UrlBuilder {
             path: None,
             params: Draft::Own(Vec::new()),
             volatile: Volatile::default(),
+            of_place: None,
+            of_service: None,
         }
     }
 
     pub(crate) fn from_url(url: &Url) -> Self {
-        let inner = url.inner();
+        let (place, service) = (url.place(), url.service());
         Self {
-            protocol: Arc::clone(&inner.protocol),
+            protocol: Arc::clone(&service.protocol),
             user: url.user().map(Box::from),
             password: url.password().map(Box::from),
-            host: inner.host.clone(),
-            port: inner.port,
-            path: inner.path.clone(),
-            params: Draft::Shared(inner.params.clone()),
-            volatile: inner.volatile.clone(),
+            host: place.host.clone(),
+            port: place.port,
+            path: service.path.clone(),
+            params: Draft::Shared(service.params.clone()),
+            volatile: Volatile { pid: service.pid.clone(), timestamp: place.timestamp.clone() },
+            of_place: Some(Arc::clone(place)),
+            of_service: Some(Arc::clone(service)),
         }
     }
 
     /// Sets the protocol.
     #[must_use]
     pub fn protocol(mut self, protocol: &str) -> Self {
+        self.of_service = None;
         self.protocol = Arc::from(protocol);
         self
     }
@@ -69,6 +78,7 @@ impl UrlBuilder {
     /// Sets the user; empty for none.
     #[must_use]
     pub fn user(mut self, user: &str) -> Self {
+        self.of_place = None;
         self.user = Some(user).filter(|user| !user.is_empty()).map(Box::from);
         self
     }
@@ -76,6 +86,7 @@ impl UrlBuilder {
     /// Sets the password; counts only together with a user.
     #[must_use]
     pub fn password(mut self, password: &str) -> Self {
+        self.of_place = None;
         self.password = Some(password).filter(|password| !password.is_empty()).map(Box::from);
         self
     }
@@ -83,6 +94,7 @@ impl UrlBuilder {
     /// Sets the host. A bare IPv6 address gets brackets.
     #[must_use]
     pub fn host(mut self, host: &str) -> Self {
+        self.of_place = None;
         self.host = SmolStr::new(bracketed(host));
         self
     }
@@ -90,6 +102,7 @@ impl UrlBuilder {
     /// Sets the port; 0 for none.
     #[must_use]
     pub fn port(mut self, port: u16) -> Self {
+        self.of_place = None;
         self.port = port;
         self
     }
@@ -97,6 +110,7 @@ impl UrlBuilder {
     /// Sets the path without its leading slashes; empty for none.
     #[must_use]
     pub fn path(mut self, path: &str) -> Self {
+        self.of_service = None;
         self.path = Some(path.trim_start_matches('/')).filter(|path| !path.is_empty()).map(Arc::from);
         self
     }
@@ -140,7 +154,7 @@ impl UrlBuilder {
             }
         }
         for name in dropped {
-            self.volatile = self.volatile.with(name, None);
+            self.set_volatile(name, None);
         }
         self.entries().retain(|(name, value)| keep(name, value));
         self
@@ -151,24 +165,26 @@ impl UrlBuilder {
     pub fn clear_params(mut self) -> Self {
         self.params = Draft::Own(Vec::new());
         self.volatile = Volatile::default();
+        (self.of_place, self.of_service) = (None, None);
         self
     }
 
     /// The URL. A password without a user is left out.
     pub fn build(self) -> Url {
-        let password = self.password;
-        Url::from_inner(Inner {
-            protocol: self.protocol,
-            login: self.user.map(|user| Box::new(Login { user, password })),
-            host: self.host,
-            path: self.path,
-            params: match self.params {
+        let Self { protocol, user, password, host, port, path, params, volatile, of_place, of_service } =
+            self;
+        let place = of_place.unwrap_or_else(|| {
+            let login = user.map(|user| Box::new(Login { user, password }));
+            Arc::new(Place::new(login, host, port, volatile.timestamp))
+        });
+        let service = of_service.unwrap_or_else(|| {
+            let params = match params {
                 Draft::Shared(params) => params,
                 Draft::Own(entries) => Params::from_sorted(entries),
-            },
-            volatile: self.volatile,
-            port: self.port,
-        })
+            };
+            Arc::new(Service::new(protocol, path, params, volatile.pid))
+        });
+        Url::of(place, service)
     }
 
     /// The URL, or an error where [`UrlBuilder::build`] leaves something out.
@@ -185,6 +201,7 @@ impl UrlBuilder {
     /// Takes a whole set in place of all parameters but `pid` and `timestamp`.
     pub(crate) fn shared_params(mut self, params: Params) -> Self {
         self.params = Draft::Shared(params);
+        self.of_service = None;
         self
     }
 
@@ -206,7 +223,7 @@ impl UrlBuilder {
             return;
         }
         if Volatile::owns(key) {
-            self.volatile = self.volatile.with(key, Some(value));
+            self.set_volatile(key, Some(value));
         } else {
             set_sorted(self.entries(), key, Arc::from(value));
         }
@@ -217,13 +234,23 @@ impl UrlBuilder {
             return;
         }
         if Volatile::owns(key) {
-            self.volatile = self.volatile.with(key, None);
+            self.set_volatile(key, None);
         } else {
             self.entries().retain(|(name, _)| &**name != key);
         }
     }
 
+    fn set_volatile(&mut self, key: &str, value: Option<&str>) {
+        self.volatile.set(key, value);
+        if key == keys::PID {
+            self.of_service = None;
+        } else {
+            self.of_place = None;
+        }
+    }
+
     fn entries(&mut self) -> &mut Vec<Entry> {
+        self.of_service = None;
         if let Draft::Shared(params) = &self.params {
             self.params = Draft::Own(params.entries().to_vec());
         }

@@ -1,10 +1,11 @@
-//! Sharing of equal text and equal parameters between addresses.
+//! Sharing of equal text, equal parameters and equal halves between URLs.
 //!
 //! A registry holds many addresses that differ in host and start time only. A [`UrlFactory`] gives them one set of
-//! parameters, so that an address costs what is its own.
+//! parameters and one half that names the service, so that an address costs what is its own.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::hash::Hash;
 use std::sync::Arc;
 
 use foldhash::fast::SeedableRandomState;
@@ -17,8 +18,7 @@ use crate::encode::decode;
 use crate::error::UrlError;
 use crate::params::{Entry, Params, hash_entries, hasher};
 use crate::parse::{self, Form, Pairs};
-use crate::url::Url;
-use crate::volatile::Volatile;
+use crate::url::{Place, Service, Url};
 
 /// Unused entries a factory may hold beyond as many as are in use.
 const SWEEP_SLACK: usize = 1_024;
@@ -50,6 +50,10 @@ pub struct Interned {
     pub strings: usize,
     /// Different sets of parameters.
     pub param_sets: usize,
+    /// Different combinations of protocol, path, parameters and `pid`.
+    pub services: usize,
+    /// Different combinations of user info, host, port and `timestamp`, of [`UrlFactory::adopt_all`].
+    pub places: usize,
 }
 
 impl UrlFactory {
@@ -88,9 +92,20 @@ impl UrlFactory {
         self.0.tables.lock().shared(params)
     }
 
-    /// The same URL with its parameters shared, for one that was made by changing another.
+    /// The same URL with all but host, port, user info and `timestamp` shared, for one that was made by changing another.
     pub fn adopt(&self, url: &Url) -> Url {
-        url.to_builder().shared_params(self.share(url.shared_params())).build()
+        Url::of(Arc::clone(url.place()), self.share_service(url.service()))
+    }
+
+    /// The same URL with the rest shared as well: for the URLs of many services at one address. The value of `timestamp`
+    /// stays what it is, although equality ignores it.
+    pub fn adopt_all(&self, url: &Url) -> Url {
+        let mut tables = self.0.tables.lock();
+        Url::of(tables.place(url.place()), tables.service_like(url.service()))
+    }
+
+    pub(crate) fn share_service(&self, service: &Service) -> Arc<Service> {
+        self.0.tables.lock().service_like(service)
     }
 
     /// Drops what no URL uses.
@@ -102,7 +117,12 @@ impl UrlFactory {
     pub fn interned(&self) -> Interned {
         let mut tables = self.0.tables.lock();
         tables.sweep();
-        Interned { strings: tables.strings.len(), param_sets: tables.sets_len }
+        Interned {
+            strings: tables.strings.len(),
+            param_sets: tables.sets_len,
+            services: tables.services.len(),
+            places: tables.places.len(),
+        }
     }
 
     fn make(&self, halves: parse::Halves<'_>) -> Result<Url, UrlError> {
@@ -116,9 +136,10 @@ impl UrlFactory {
         if let Some(params) = known {
             let body = decode(body);
             let body = parse::body(&body)?;
-            let volatile = Volatile::new(None, cut.timestamp.map(decode).as_deref());
+            let timestamp = cut.timestamp.map(decode);
             let mut tables = self.0.tables.lock();
-            return Ok(Url::from_body(&body, params, volatile, &mut Source::Shared(&mut tables)));
+            let source = &mut Source::Shared(&mut tables);
+            return Ok(Url::from_body(&body, params, None, timestamp.as_deref(), source));
         }
         let url = self.make(parse::encoded(name)?)?;
         self.0.tables.lock().met(hash, cut, url.shared_params());
@@ -138,6 +159,8 @@ impl fmt::Debug for UrlFactory {
         f.debug_struct("UrlFactory")
             .field("strings", &tables.strings.len())
             .field("param_sets", &tables.sets_len)
+            .field("services", &tables.services.len())
+            .field("places", &tables.places.len())
             .field("texts", &tables.texts.len())
             .finish()
     }
@@ -172,6 +195,21 @@ impl Source<'_> {
         }
     }
 
+    pub(crate) fn service(
+        &mut self,
+        protocol: &str,
+        path: Option<&str>,
+        params: Params,
+        pid: Option<&str>,
+    ) -> Arc<Service> {
+        let (protocol, path) = (self.text(protocol), path.map(|path| self.text(path)));
+        let service = Service::new(protocol, path, params, pid.map(SmolStr::new));
+        match self {
+            Self::Fresh => Arc::new(service),
+            Self::Shared(tables) => tables.service(service),
+        }
+    }
+
     pub(crate) fn drops_pid(&self) -> bool {
         matches!(self, Self::Shared(_))
     }
@@ -183,6 +221,8 @@ pub(crate) struct Tables {
     strings: HashSet<Arc<str>, SeedableRandomState>,
     sets: HashMap<u64, SmallVec<[Set; 1]>, SeedableRandomState>,
     texts: Texts,
+    services: HashSet<Arc<Service>, SeedableRandomState>,
+    places: HashSet<Arc<Place>, SeedableRandomState>,
     sets_len: usize,
     sweep_at: usize,
 }
@@ -199,6 +239,8 @@ impl Default for Tables {
             strings: HashSet::with_hasher(hasher()),
             sets: HashMap::with_hasher(hasher()),
             texts: Texts::new(),
+            services: HashSet::with_hasher(hasher()),
+            places: HashSet::with_hasher(hasher()),
             sets_len: 0,
             sweep_at: SWEEP_SLACK,
         }
@@ -214,6 +256,16 @@ impl Tables {
         let new: Arc<str> = Arc::from(text);
         self.strings.insert(Arc::clone(&new));
         new
+    }
+
+    /// As [`Tables::text`] for one that need not be copied.
+    fn kept(&mut self, text: &Arc<str>) -> Arc<str> {
+        if let Some(known) = self.strings.get(text) {
+            return Arc::clone(known);
+        }
+        self.sweep_if_grown();
+        self.strings.insert(Arc::clone(text));
+        Arc::clone(text)
     }
 
     fn params(&mut self, pairs: &Pairs<'_>) -> Params {
@@ -235,8 +287,38 @@ impl Tables {
         {
             return known.params.clone();
         }
-        let entries = params.iter().map(|(name, value)| (self.text(name), self.text(value))).collect();
+        let entries =
+            params.entries().iter().map(|(name, value)| (self.kept(name), self.kept(value))).collect();
         self.add(entries)
+    }
+
+    fn service_like(&mut self, service: &Service) -> Arc<Service> {
+        if let Some(known) = self.services.get(service) {
+            return Arc::clone(known);
+        }
+        let (protocol, path) =
+            (self.kept(&service.protocol), service.path.as_ref().map(|path| self.kept(path)));
+        let params = self.shared(&service.params);
+        self.service(Service::new(protocol, path, params, service.pid.clone()))
+    }
+
+    fn service(&mut self, service: Service) -> Arc<Service> {
+        if let Some(known) = self.services.get(&service) {
+            return Arc::clone(known);
+        }
+        self.sweep_if_grown();
+        let new = Arc::new(service);
+        self.services.insert(Arc::clone(&new));
+        new
+    }
+
+    fn place(&mut self, place: &Arc<Place>) -> Arc<Place> {
+        if let Some(known) = self.places.get(place) {
+            return Arc::clone(known);
+        }
+        self.sweep_if_grown();
+        self.places.insert(Arc::clone(place));
+        Arc::clone(place)
     }
 
     fn add(&mut self, entries: Vec<Entry>) -> Params {
@@ -262,21 +344,32 @@ impl Tables {
     }
 
     fn sweep_if_grown(&mut self) {
-        if self.strings.len() + self.sets_len >= self.sweep_at {
+        if self.entries() >= self.sweep_at {
             self.sweep();
         }
     }
 
+    fn entries(&self) -> usize {
+        self.strings.len() + self.sets_len + self.services.len() + self.places.len()
+    }
+
     fn sweep(&mut self) {
+        // From what uses others to what is used.
+        retain_used(&mut self.places);
+        retain_used(&mut self.services);
         self.texts.sweep();
         self.sets.retain(|_, sets| {
             sets.retain(|set| set.params.holders() > 1);
             !sets.is_empty()
         });
         self.sets_len = self.sets.values().map(SmallVec::len).sum();
-        self.strings.retain(|text| Arc::strong_count(text) > 1);
         self.sets.shrink_to(self.sets.len() * 2);
-        self.strings.shrink_to(self.strings.len() * 2);
-        self.sweep_at = 2 * (self.strings.len() + self.sets_len) + SWEEP_SLACK;
+        retain_used(&mut self.strings);
+        self.sweep_at = 2 * self.entries() + SWEEP_SLACK;
     }
+}
+
+fn retain_used<T: ?Sized + Eq + Hash>(table: &mut HashSet<Arc<T>, SeedableRandomState>) {
+    table.retain(|one| Arc::strong_count(one) > 1);
+    table.shrink_to(table.len() * 2);
 }

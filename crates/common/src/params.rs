@@ -99,11 +99,6 @@ impl Params {
         Arc::strong_count(&self.0)
     }
 
-    /// Where this set is in memory, for remembering what was computed from it while it is held.
-    pub(crate) fn address(&self) -> usize {
-        Arc::as_ptr(&self.0).addr()
-    }
-
     /// Value of `method.name`, looked up without building that text.
     pub(crate) fn raw_of_method(&self, method: &str, name: &str) -> Option<&str> {
         let found = if self.0.ascii_names {

@@ -7,12 +7,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use foldhash::fast::SeedableRandomState;
+use smol_str::SmolStr;
 
 use crate::intern::UrlFactory;
 use crate::keys;
 use crate::merge::{JOINED, PROVIDER_FIRST};
 use crate::params::{Entry, Params, hasher, set_sorted};
-use crate::url::{Inner, Url};
+use crate::url::{Place, Service, Url};
 use crate::volatile::Volatile;
 
 /// Names that only the consumer or an override decides; a provider must not widen retries.
@@ -48,8 +49,8 @@ pub struct AddressMerger {
     consumer: Url,
     overrides: Params,
     factory: Option<UrlFactory>,
-    /// Merged sets by the address of the provider's set, which is held along so that it stays that address.
-    done: HashMap<usize, (Params, Params), SeedableRandomState>,
+    /// Merged halves by the address of the provider's, which is held along so that it stays that address.
+    done: HashMap<usize, (Arc<Service>, Arc<Service>), SeedableRandomState>,
 }
 
 impl AddressMerger {
@@ -72,30 +73,36 @@ impl AddressMerger {
 
     /// The address of one provider.
     pub fn merge(&mut self, provider: &Url) -> Url {
-        let own = provider.shared_params();
-        let merged = match self.done.get(&own.address()) {
-            Some((_, merged)) => merged.clone(),
+        let own = provider.service();
+        let merged = match self.done.get(&Arc::as_ptr(own).addr()) {
+            Some((_, merged)) => Arc::clone(merged),
             None => {
-                let mut merged = self.merge_params(provider);
-                if let Some(factory) = &self.factory {
-                    merged = factory.share(&merged);
-                }
-                self.done.insert(own.address(), (own.clone(), merged.clone()));
+                let merged = self.merge_service(provider);
+                self.done.insert(Arc::as_ptr(own).addr(), (Arc::clone(own), Arc::clone(&merged)));
                 merged
             }
         };
-        let inner = provider.inner();
-        let pid = self.overrides.get(keys::PID).or(self.consumer.param(keys::PID)).or(inner.volatile.pid());
-        let timestamp = self.overrides.get(keys::TIMESTAMP).or(inner.volatile.timestamp());
-        Url::from_inner(Inner {
-            protocol: Arc::clone(&inner.protocol),
-            login: inner.login.clone(),
-            host: inner.host.clone(),
-            path: inner.path.as_ref().or(self.consumer.inner().path.as_ref()).cloned(),
-            params: merged,
-            volatile: Volatile::new(pid, timestamp),
-            port: inner.port,
-        })
+        let place = provider.place();
+        let place = match self.overrides.get(keys::TIMESTAMP) {
+            Some(since) if place.timestamp.as_deref() != Some(since) => {
+                let (login, host) = (place.login.clone(), place.host.clone());
+                Arc::new(Place::new(login, host, place.port, Some(since.into())))
+            }
+            _ => Arc::clone(place),
+        };
+        Url::of(place, merged)
+    }
+
+    fn merge_service(&self, provider: &Url) -> Arc<Service> {
+        let (own, consumer) = (provider.service(), self.consumer.service());
+        let pid = self.overrides.get(keys::PID).or(self.consumer.param(keys::PID)).or(own.pid.as_deref());
+        let path = own.path.as_ref().or(consumer.path.as_ref()).cloned();
+        let params = self.merge_params(provider);
+        let merged = Service::new(Arc::clone(&own.protocol), path, params, pid.map(SmolStr::new));
+        match &self.factory {
+            Some(factory) => factory.share_service(&merged),
+            None => Arc::new(merged),
+        }
     }
 
     fn merge_params(&self, provider: &Url) -> Params {

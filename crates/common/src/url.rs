@@ -14,28 +14,36 @@ use crate::intern::Source;
 use crate::keys;
 use crate::params::{Params, cmp_names, hasher};
 use crate::parse;
-use crate::volatile::Volatile;
 
 /// A Dubbo URL: `protocol://user:password@host:port/path?name=value&…`.
 ///
 /// Immutable and cheap to clone. `Debug` and `Display` print the plain string, without user info.
 /// Two URLs are equal if everything but the value of `timestamp` is equal (`URLParam.equals` of Dubbo);
-/// a URL with and one without a `timestamp` differ. The hash is computed once.
+/// a URL with and one without a `timestamp` differ. The hash is computed when it is made.
+///
+/// It has two halves, each of which other URLs may share: where it points to, and what is there. So a consumer of many
+/// services of many instances holds each instance and each service once, and two pointers for each combination.
 #[derive(Clone)]
-pub struct Url(Arc<Hashed>);
-
-pub(crate) struct Inner {
-    pub(crate) protocol: Arc<str>,
-    pub(crate) login: Option<Box<Login>>,
-    pub(crate) host: SmolStr,
-    pub(crate) path: Option<Arc<str>>,
-    pub(crate) params: Params,
-    pub(crate) volatile: Volatile,
-    pub(crate) port: u16,
+pub struct Url {
+    place: Arc<Place>,
+    service: Arc<Service>,
 }
 
-struct Hashed {
-    inner: Inner,
+/// Where a URL points to, and since when there is something. Equal if all is equal, the `timestamp`, too.
+pub(crate) struct Place {
+    pub(crate) login: Option<Box<Login>>,
+    pub(crate) host: SmolStr,
+    pub(crate) timestamp: Option<SmolStr>,
+    pub(crate) port: u16,
+    hash: u64,
+}
+
+/// What a URL points to.
+pub(crate) struct Service {
+    pub(crate) protocol: Arc<str>,
+    pub(crate) path: Option<Arc<str>>,
+    pub(crate) params: Params,
+    pub(crate) pid: Option<SmolStr>,
     hash: u64,
 }
 
@@ -76,39 +84,39 @@ impl Url {
 
     /// The protocol; empty if there is none.
     pub fn protocol(&self) -> &str {
-        &self.0.inner.protocol
+        &self.service.protocol
     }
 
     /// The user, if any.
     pub fn user(&self) -> Option<&str> {
-        self.0.inner.login.as_ref().map(|login| &*login.user)
+        self.place.login.as_ref().map(|login| &*login.user)
     }
 
     /// The password, if any.
     pub fn password(&self) -> Option<&str> {
-        self.0.inner.login.as_ref().and_then(|login| login.password.as_deref())
+        self.place.login.as_ref().and_then(|login| login.password.as_deref())
     }
 
     /// The host as written, an IPv6 address with its brackets; empty if there is none.
     /// See [`Url::connect_host`] for what to hand to the operating system.
     pub fn host(&self) -> &str {
-        &self.0.inner.host
+        &self.place.host
     }
 
     /// The port; 0 if there is none.
     pub fn port(&self) -> u16 {
-        self.0.inner.port
+        self.place.port
     }
 
     /// The path without leading slash, if any.
     pub fn path(&self) -> Option<&str> {
-        self.0.inner.path.as_deref()
+        self.service.path.as_deref()
     }
 
     /// Whether both are the same value in memory.
     #[inline]
     pub fn ptr_eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.place, &other.place) && Arc::ptr_eq(&self.service, &other.service)
     }
 
     /// Value of a parameter if it is there and not empty.
@@ -118,27 +126,28 @@ impl Url {
 
     /// Value of a parameter if it is there, even when empty.
     pub fn raw_param(&self, key: &str) -> Option<&str> {
-        if Volatile::owns(key) { self.0.inner.volatile.get(key) } else { self.0.inner.params.raw(key) }
+        match key {
+            keys::TIMESTAMP => self.place.timestamp.as_deref(),
+            keys::PID => self.service.pid.as_deref(),
+            _ => self.service.params.raw(key),
+        }
     }
 
     /// All parameters by name in UTF-16 order, the order of the text form.
     pub fn params(&self) -> impl Iterator<Item = (&str, &str)> {
-        Merged {
-            shared: self.0.inner.params.iter().peekable(),
-            volatile: self.0.inner.volatile.iter().peekable(),
-        }
+        Merged { shared: self.service.params.iter().peekable(), volatile: self.volatile().peekable() }
     }
 
     /// How many parameters there are.
     pub fn params_len(&self) -> usize {
-        self.0.inner.params.len() + self.0.inner.volatile.iter().count()
+        self.service.params.len() + self.volatile().count()
     }
 
     /// All parameters but `timestamp` and `pid`: the part that addresses made by one
     /// [`UrlFactory`](crate::UrlFactory) share in memory.
     #[inline]
     pub fn shared_params(&self) -> &Params {
-        &self.0.inner.params
+        &self.service.params
     }
 
     /// Whether this is the notice that a category is empty.
@@ -156,16 +165,22 @@ impl Url {
         self.param(key).map(|value| decode(value).into_owned())
     }
 
-    pub(crate) fn inner(&self) -> &Inner {
-        &self.0.inner
+    /// `pid` and `timestamp`, as far as there is each.
+    fn volatile(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let pid = self.service.pid.as_deref().map(|pid| (keys::PID, pid));
+        pid.into_iter().chain(self.place.timestamp.as_deref().map(|since| (keys::TIMESTAMP, since)))
     }
 
-    pub(crate) fn from_inner(inner: Inner) -> Self {
-        let mut state = hasher().build_hasher();
-        inner.params.hash(&mut state);
-        (inner.port, &inner.host, &inner.path, &inner.protocol, &inner.login).hash(&mut state);
-        (inner.volatile.pid(), inner.volatile.timestamp().is_some()).hash(&mut state);
-        Self(Arc::new(Hashed { hash: state.finish(), inner }))
+    pub(crate) fn place(&self) -> &Arc<Place> {
+        &self.place
+    }
+
+    pub(crate) fn service(&self) -> &Arc<Service> {
+        &self.service
+    }
+
+    pub(crate) fn of(place: Arc<Place>, service: Arc<Service>) -> Self {
+        Self { place, service }
     }
 
     pub(crate) fn from_halves(halves: parse::Halves<'_>, source: &mut Source<'_>) -> Result<Self, UrlError> {
@@ -177,46 +192,103 @@ impl Url {
         };
         let (pid, timestamp) = (take(keys::PID), take(keys::TIMESTAMP));
         let pid = pid.filter(|_| !source.drops_pid());
-        let volatile = Volatile::new(pid.as_deref(), timestamp.as_deref());
         let params = source.params(&pairs);
-        Ok(Self::from_body(&body, params, volatile, source))
+        Ok(Self::from_body(&body, params, pid.as_deref(), timestamp.as_deref(), source))
     }
 
     pub(crate) fn from_body(
         body: &parse::Body<'_>,
         params: Params,
-        volatile: Volatile,
+        pid: Option<&str>,
+        timestamp: Option<&str>,
         source: &mut Source<'_>,
     ) -> Self {
-        Self::from_inner(Inner {
-            protocol: source.text(body.protocol),
-            login: body.user.map(|user| {
-                Box::new(Login { user: Box::from(user), password: body.password.map(Box::from) })
-            }),
-            host: source.host(body.host),
-            path: body.path.map(|path| source.text(path)),
-            params,
-            volatile,
-            port: body.port,
-        })
+        let login = body
+            .user
+            .map(|user| Box::new(Login { user: Box::from(user), password: body.password.map(Box::from) }));
+        let place = Place::new(login, source.host(body.host), body.port, timestamp.map(SmolStr::new));
+        Self::of(Arc::new(place), source.service(body.protocol, body.path, params, pid))
+    }
+}
+
+impl Place {
+    pub(crate) fn new(
+        login: Option<Box<Login>>,
+        host: SmolStr,
+        port: u16,
+        timestamp: Option<SmolStr>,
+    ) -> Self {
+        let hash = hasher().hash_one((port, &host, &login, timestamp.is_some()));
+        Self { login, host, timestamp, port, hash }
+    }
+
+    /// Equality but for the value of the `timestamp`.
+    fn is_like(&self, other: &Self) -> bool {
+        self.hash == other.hash
+            && self.port == other.port
+            && self.host == other.host
+            && self.login == other.login
+            && self.timestamp.is_some() == other.timestamp.is_some()
+    }
+}
+
+impl PartialEq for Place {
+    fn eq(&self, other: &Self) -> bool {
+        self.is_like(other) && self.timestamp == other.timestamp
+    }
+}
+
+impl Eq for Place {}
+
+impl Hash for Place {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.hash, &self.timestamp).hash(state);
+    }
+}
+
+impl Service {
+    pub(crate) fn new(
+        protocol: Arc<str>,
+        path: Option<Arc<str>>,
+        params: Params,
+        pid: Option<SmolStr>,
+    ) -> Self {
+        let hash = hasher().hash_one((&params, &path, &protocol, &pid));
+        Self { protocol, path, params, pid, hash }
+    }
+}
+
+impl PartialEq for Service {
+    fn eq(&self, other: &Self) -> bool {
+        self.hash == other.hash
+            && self.params == other.params
+            && self.path == other.path
+            && self.protocol == other.protocol
+            && self.pid == other.pid
+    }
+}
+
+impl Eq for Service {}
+
+impl Hash for Service {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+impl fmt::Debug for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Service")
+            .field("protocol", &self.protocol)
+            .field("path", &self.path)
+            .finish_non_exhaustive()
     }
 }
 
 impl PartialEq for Url {
     fn eq(&self, other: &Self) -> bool {
-        if self.ptr_eq(other) {
-            return true;
-        }
-        let (a, b) = (self.inner(), other.inner());
-        self.0.hash == other.0.hash
-            && a.port == b.port
-            && a.params == b.params
-            && a.host == b.host
-            && a.path == b.path
-            && a.protocol == b.protocol
-            && a.login == b.login
-            && a.volatile.pid() == b.volatile.pid()
-            && a.volatile.timestamp().is_some() == b.volatile.timestamp().is_some()
+        (Arc::ptr_eq(&self.place, &other.place) || self.place.is_like(&other.place))
+            && (Arc::ptr_eq(&self.service, &other.service) || self.service == other.service)
     }
 }
 
@@ -224,7 +296,8 @@ impl Eq for Url {}
 
 impl Hash for Url {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.0.hash);
+        state.write_u64(self.place.hash);
+        state.write_u64(self.service.hash);
     }
 }
 

@@ -65,7 +65,103 @@ fn fifty_restarts_of_all_providers_leave_nothing_behind() {
     assert_eq!(factory.interned(), baseline);
     drop(addresses);
     let emptied = factory.interned();
-    assert_eq!((emptied.strings, emptied.param_sets), (0, 0));
+    assert_eq!((emptied.strings, emptied.param_sets, emptied.services), (0, 0, 0));
+}
+
+// C94
+#[test]
+fn restarts_of_one_instance_leave_no_place_behind() {
+    let factory = UrlFactory::new();
+    let held: Vec<Url> = (0..20_000)
+        .map(|started| {
+            factory.adopt_all(
+                &Url::parse(&format!("tri://192.0.2.1:50051/demo.Foo?timestamp={started}")).unwrap(),
+            )
+        })
+        .filter(|url| url.param("timestamp") == Some("7"))
+        .collect();
+    let shown = format!("{factory:?}");
+    let places = shown.split("places: ").nth(1).and_then(|rest| rest.split(',').next()).unwrap();
+    assert!(places.parse::<usize>().unwrap() < 2_500, "{shown}");
+    assert_eq!((factory.interned().places, held.len()), (1, 1));
+}
+
+#[test]
+fn urls_of_many_services_at_one_address_share_the_address() {
+    let factory = UrlFactory::new();
+    let adopted = |text: &str| factory.adopt_all(&Url::parse(text).unwrap());
+    let first = adopted("tri://user:secret@192.0.2.1:50051/demo.Foo?a=1&pid=3&timestamp=7");
+    let second = adopted("tri://user:secret@192.0.2.1:50051/demo.Bar?a=1&pid=3&timestamp=7");
+    assert!(std::ptr::eq(first.host(), second.host()));
+    assert!(first.shared_params().ptr_eq(second.shared_params()));
+    assert_eq!((factory.interned().services, factory.interned().places), (2, 1));
+    assert_eq!(second.to_full_string(), "tri://user:secret@192.0.2.1:50051/demo.Bar?a=1&pid=3&timestamp=7");
+
+    let again = adopted("tri://user:secret@192.0.2.1:50051/demo.Foo?a=1&pid=3&timestamp=8");
+    assert_eq!(again, first);
+    assert_eq!((again.param("timestamp"), first.param("timestamp")), (Some("8"), Some("7")));
+    for other in [
+        "tri://192.0.2.1:50051/demo.Foo?a=1&pid=3&timestamp=7",
+        "tri://user:secret@192.0.2.1:50051/demo.Foo?a=1&pid=3",
+    ] {
+        assert_ne!(adopted(other), first, "{other}");
+    }
+    drop((first, second, again));
+    assert_eq!((factory.interned().services, factory.interned().places), (0, 0));
+}
+
+#[test]
+fn a_url_that_is_built_without_a_change_is_the_same_value_and_any_change_shows() {
+    let url = Url::parse("tri://user:secret@192.0.2.1:50051/demo.Foo?a=1&pid=3&timestamp=7").unwrap();
+    assert!(url.to_builder().param("a", 1).param("timestamp", 7).without_param("b").build().ptr_eq(&url));
+    let changes = [
+        (
+            url.to_builder().protocol("dubbo").build(),
+            "dubbo://user:secret@192.0.2.1:50051/demo.Foo?a=1&pid=3&timestamp=7",
+        ),
+        (
+            url.to_builder().user("me").build(),
+            "tri://me:secret@192.0.2.1:50051/demo.Foo?a=1&pid=3&timestamp=7",
+        ),
+        (url.to_builder().password("").build(), "tri://user@192.0.2.1:50051/demo.Foo?a=1&pid=3&timestamp=7"),
+        (
+            url.to_builder().host("::1").build(),
+            "tri://user:secret@[::1]:50051/demo.Foo?a=1&pid=3&timestamp=7",
+        ),
+        (url.to_builder().port(0).build(), "tri://user:secret@192.0.2.1/demo.Foo?a=1&pid=3&timestamp=7"),
+        (url.to_builder().path("").build(), "tri://user:secret@192.0.2.1:50051?a=1&pid=3&timestamp=7"),
+        (
+            url.to_builder().param("a", 2).build(),
+            "tri://user:secret@192.0.2.1:50051/demo.Foo?a=2&pid=3&timestamp=7",
+        ),
+        (
+            url.to_builder().param("pid", 4).build(),
+            "tri://user:secret@192.0.2.1:50051/demo.Foo?a=1&pid=4&timestamp=7",
+        ),
+        (
+            url.to_builder().param("timestamp", 8).build(),
+            "tri://user:secret@192.0.2.1:50051/demo.Foo?a=1&pid=3&timestamp=8",
+        ),
+        (
+            url.to_builder().without_param("pid").build(),
+            "tri://user:secret@192.0.2.1:50051/demo.Foo?a=1&timestamp=7",
+        ),
+        (
+            url.to_builder().without_param("timestamp").build(),
+            "tri://user:secret@192.0.2.1:50051/demo.Foo?a=1&pid=3",
+        ),
+        (
+            url.to_builder().retain_params(|name, _| name == "pid").build(),
+            "tri://user:secret@192.0.2.1:50051/demo.Foo?pid=3",
+        ),
+        (url.to_builder().clear_params().build(), "tri://user:secret@192.0.2.1:50051/demo.Foo"),
+    ];
+    for (changed, text) in changes {
+        assert_eq!(changed.to_full_string(), text);
+        let read = Url::parse(text).unwrap();
+        assert_eq!(changed, read);
+        assert_eq!(changed == url, text.contains("a=1&pid=3&timestamp=8"), "{text}");
+    }
 }
 
 // C94
