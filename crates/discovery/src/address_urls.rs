@@ -109,11 +109,12 @@ impl AddressUrls {
             self.templates.len() - 1
         });
         let url = self.templates[at].url.to_builder().host(&address.instance.host).port(address.port);
-        match address.instance.metadata.get(keys::TIMESTAMP) {
+        let url = match address.instance.metadata.get(keys::TIMESTAMP) {
             Some(timestamp) => url.param_if_absent(keys::TIMESTAMP, timestamp),
             None => url,
-        }
-        .build()
+        };
+        // All services of the instance share where it is.
+        self.factory.adopt_all(&url.build())
     }
 
     fn template(&self, address: &ServiceAddress) -> Url {

@@ -15,6 +15,7 @@ use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use tokio::sync::watch;
 
+use crate::catalog::Catalog;
 use crate::instance_listeners::{InstanceListeners, Offers};
 use crate::instance_metadata::port_for;
 use crate::service_match::ServiceMatch;
@@ -269,15 +270,19 @@ impl MappedService {
     }
 
     fn collect(&self, chosen: impl Fn(&Followed) -> bool) -> Vec<ServiceAddress> {
-        let mut addresses = Vec::new();
-        for followed in self.followed.values().filter(|followed| chosen(followed)) {
+        let chosen = || self.followed.values().filter(|followed| chosen(followed));
+        let mut addresses = Vec::with_capacity(chosen().map(|followed| followed.offers.offers.len()).sum());
+        // As a rule all instances are of one revision, or of two: a catalog is looked through once for those in a row.
+        let mut found: Option<(&Arc<Catalog>, Vec<&Arc<ServiceInfo>>)> = None;
+        for followed in chosen() {
             for offer in &followed.offers.offers {
-                let services = offer.catalog.services(self.wanted.interface()).iter();
-                addresses.extend(
-                    services
-                        .filter(|service| self.wanted.matches(service))
-                        .map(|service| ServiceAddress::new(&offer.instance, service)),
-                );
+                if !found.as_ref().is_some_and(|(catalog, _)| Arc::ptr_eq(catalog, &offer.catalog)) {
+                    let services = offer.catalog.services(self.wanted.interface()).iter();
+                    let services = services.filter(|service| self.wanted.matches(service)).collect();
+                    found = Some((&offer.catalog, services));
+                }
+                let services = found.iter().flat_map(|(_, services)| services);
+                addresses.extend(services.map(|service| ServiceAddress::new(&offer.instance, service)));
             }
             if let Some(presumed) = self.presumed.as_ref().filter(|_| !followed.is_of_dubbo) {
                 let plain = followed.offers.plain.iter();
