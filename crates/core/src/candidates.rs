@@ -10,7 +10,7 @@ use crate::invoker::SharedInvoker;
 /// Made at a change of addresses or rules and shared by all calls until the next one. Never empty lists only: an empty list is legal
 /// and means that no provider is left.
 pub struct Candidates {
-    invokers: Box<[SharedInvoker]>,
+    invokers: Arc<[SharedInvoker]>,
     id: u64,
     prepared: [OnceLock<Prepared>; SLOTS],
     more: Mutex<Vec<Prepared>>,
@@ -26,8 +26,8 @@ struct Prepared {
 }
 
 impl Candidates {
-    /// Candidates in this order.
-    pub fn new(invokers: impl Into<Box<[SharedInvoker]>>) -> Self {
+    /// Candidates in this order. A list that is shared already, such as that of the directory, is not copied.
+    pub fn new(invokers: impl Into<Arc<[SharedInvoker]>>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Self {
             invokers: invokers.into(),

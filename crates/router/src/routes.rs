@@ -196,7 +196,11 @@ impl CompiledRoutes {
         if let Some(known) = self.known.iter().find(|known| is_same(&known.candidates)) {
             return Arc::clone(&known.candidates);
         }
-        let invokers: Vec<SharedInvoker> =
+        // Routers leave out and do not reorder: as many as there are is all there are.
+        if positions.len() == self.providers.len() {
+            return Arc::new(Candidates::new(Arc::clone(&self.providers)));
+        }
+        let invokers: Arc<[SharedInvoker]> =
             positions.iter().map(|at| Arc::clone(&self.providers[*at])).collect();
         Arc::new(Candidates::new(invokers))
     }
