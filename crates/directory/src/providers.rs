@@ -27,13 +27,21 @@ pub(crate) struct Providers {
     /// The last list that was taken over.
     listed: Arc<[Url]>,
     /// What became of each address in it.
-    made: Vec<Made>,
+    made: Outcomes,
     /// The override rules by which they were made.
     revision: u64,
     /// Equal settings of merged addresses are held once, over all notifications.
     factory: UrlFactory,
     /// Reasons for which addresses were skipped with a warning, so that the next address or notification does not warn again.
     warned: HashSet<String>,
+}
+
+/// What became of each address of a list.
+#[derive(Debug)]
+enum Outcomes {
+    /// An invoker each, as a rule: then this is the list that calls are routed over.
+    Invokers(Arc<[SharedInvoker]>),
+    Some(Vec<Made>),
 }
 
 #[derive(Clone, Debug)]
@@ -79,7 +87,7 @@ impl Providers {
             filters,
             overrides: Overrides::default(),
             listed: Arc::from([]),
-            made: Vec::new(),
+            made: Outcomes::none(),
             revision: 0,
             factory: UrlFactory::new(),
             warned: HashSet::new(),
@@ -96,17 +104,19 @@ impl Providers {
     }
 
     /// The invokers of `urls`, in their order; those of addresses that are gone are let go.
-    pub(crate) fn refresh(&mut self, urls: &Arc<[Url]>) -> (Refreshed, Vec<SharedInvoker>) {
+    pub(crate) fn refresh(&mut self, urls: &Arc<[Url]>) -> (Refreshed, Arc<[SharedInvoker]>) {
         let revision = self.overrides.revision();
         let is_by_same_rules = self.revision == revision;
-        let (old_urls, mut old) = (Arc::clone(&self.listed), std::mem::take(&mut self.made));
+        let (old_urls, old) = (Arc::clone(&self.listed), std::mem::replace(&mut self.made, Outcomes::none()));
+        let mut is_taken = vec![false; old_urls.len()];
         let mut former = Former::new(&old_urls);
         let mut made: Vec<Made> = Vec::with_capacity(urls.len());
         let mut others = Vec::new();
         for url in &**urls {
             let kept = match former.next(url) {
                 Some(at) if is_by_same_rules && is_same_start(&old_urls[at], url) => {
-                    std::mem::replace(&mut old[at], Made::Nothing)
+                    is_taken[at] = true;
+                    old.of(at)
                 }
                 _ => Made::Nothing,
             };
@@ -116,7 +126,8 @@ impl Providers {
             made.push(kept);
         }
         let mut merger = AddressMerger::new(&self.consumer, &Params::new()).with_factory(&self.factory);
-        let before = Places::new(&old_urls, others.len(), |at| !old[at].is_nothing());
+        let is_left = |at: usize| !is_taken[at] && !old.is_nothing(at);
+        let before = Places::new(&old_urls, others.len(), is_left);
         let mut now = Places::new(urls, others.len(), |at| !made[at].is_nothing());
         for at in others {
             let url = &urls[at];
@@ -125,11 +136,11 @@ impl Providers {
             if twin.is_some_and(|twin| started(url) <= started(&urls[twin])) {
                 continue;
             }
-            let known = before.find(url, |at| !old[at].is_nothing());
-            let known = known.filter(|known| is_same_start(&old_urls[*known], url)).map(|known| &old[known]);
+            let known = before.find(url, is_left).filter(|known| is_same_start(&old_urls[*known], url));
+            let known = known.map(|known| old.of(known));
             let outcome = match known {
-                Some(known) if is_by_same_rules => Ok(known.clone()),
-                _ => self.make(url, known, &mut merger),
+                Some(known) if is_by_same_rules => Ok(known),
+                known => self.make(url, known, &mut merger),
             };
             match outcome {
                 Ok(new) => {
@@ -145,13 +156,14 @@ impl Providers {
         }
         let mut invokers = Vec::with_capacity(made.len());
         invokers.extend(made.iter().filter_map(Made::invoker).cloned());
+        let invokers: Arc<[SharedInvoker]> = invokers.into();
         if made.iter().all(Made::is_nothing) {
-            // Then nothing was taken from the old ones.
             self.made = old;
             return (Refreshed::NoneUsable, invokers);
         }
         self.listed = Arc::clone(urls);
-        self.made = made;
+        let is_all = invokers.len() == made.len();
+        self.made = if is_all { Outcomes::Invokers(Arc::clone(&invokers)) } else { Outcomes::Some(made) };
         self.revision = revision;
         let outcome = if invokers.is_empty() { Refreshed::AllDisabled } else { Refreshed::Some };
         (outcome, invokers)
@@ -160,18 +172,18 @@ impl Providers {
     /// Lets all invokers go.
     pub(crate) fn clear(&mut self) {
         self.listed = Arc::from([]);
-        self.made = Vec::new();
+        self.made = Outcomes::none();
     }
 
     /// The invoker of an address as the consumer uses it, unless it is disabled. `known`: what was made of it by other rules.
-    fn make(&self, provider: &Url, known: Option<&Made>, merger: &mut AddressMerger) -> Result<Made, Skip> {
+    fn make(&self, provider: &Url, known: Option<Made>, merger: &mut AddressMerger) -> Result<Made, Skip> {
         let protocol = self.usable(provider)?;
         let address = self.overrides.apply(merger.merge(provider), provider, &self.consumer, &self.factory);
         if let Some(known) = known
             && known.address().is_some_and(|former| *former == address && is_same_start(former, &address))
         {
             // The rules changed, but not for this one.
-            return Ok(known.clone());
+            return Ok(known);
         }
         if !is_enabled(&address) {
             return Ok(Made::Disabled(address));
@@ -218,6 +230,26 @@ impl Providers {
         }
         tracing::warn!(rpc.service = %self.consumer.service_key(), provider = %url, reason, "provider address skipped");
         self.warned.insert(reason);
+    }
+}
+
+impl Outcomes {
+    fn none() -> Self {
+        Self::Some(Vec::new())
+    }
+
+    fn of(&self, at: usize) -> Made {
+        match self {
+            Self::Invokers(invokers) => Made::Invoker(Arc::clone(&invokers[at])),
+            Self::Some(made) => made[at].clone(),
+        }
+    }
+
+    fn is_nothing(&self, at: usize) -> bool {
+        match self {
+            Self::Invokers(_) => false,
+            Self::Some(made) => made[at].is_nothing(),
+        }
     }
 }
 

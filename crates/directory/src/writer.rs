@@ -184,7 +184,7 @@ impl Writer {
         match outcome {
             Refreshed::Some => {
                 self.applied.forbidden = None;
-                self.all = invokers.into();
+                self.all = invokers;
             }
             Refreshed::AllDisabled => self.forbid(format!("all {} providers are disabled", urls.len())),
             Refreshed::NoneUsable => {
