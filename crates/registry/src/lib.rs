@@ -52,6 +52,7 @@ pub use cache_file::CacheFile;
 
 mod first_view;
 mod follower;
+mod former_names;
 mod listing;
 mod pace;
 mod paths;

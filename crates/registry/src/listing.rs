@@ -1,10 +1,11 @@
 //! The URLs of one category, parsed once each.
 
-use std::collections::HashMap;
-use std::hash::BuildHasher;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use dubhe_common::{Url, UrlError, UrlFactory, is_match, keys};
+
+use crate::former_names::{FormerNames, Key, Keys};
 
 /// Decides which children of a category belong to one subscription, and parses them.
 #[derive(Clone, Debug)]
@@ -96,58 +97,56 @@ impl Skipped {
 
 /// Children of a category's node, as URLs.
 ///
-/// A child that stays keeps its `Url`, by its name's hash: the names, a kilobyte each, are not kept. Two names with
-/// one 128-bit hash would be taken for one; the seeds are random, so nobody can aim at that.
+/// A child that stays keeps its `Url`. The names, a kilobyte each, are not kept: keys stand for them.
 #[derive(Debug)]
 pub(crate) struct Listing {
-    seen: HashMap<(u64, u64), Seen>,
-    /// Flips at each update, to tell what is still there.
-    round: bool,
+    /// Those of `urls`, at the same places.
+    keys: Box<[Key]>,
     urls: Arc<[Url]>,
+    /// Those of children that were read and do not concern the subscription, or are malformed.
+    left_out: HashSet<Key>,
     total: usize,
-    hashers: (foldhash::quality::RandomState, foldhash::quality::RandomState),
-}
-
-#[derive(Debug)]
-struct Seen {
-    /// `None`: read, and left out.
-    url: Option<Url>,
-    round: bool,
+    by: Keys,
 }
 
 impl Listing {
     pub(crate) fn new() -> Self {
         Self {
-            seen: HashMap::new(),
-            round: false,
+            keys: Box::default(),
             urls: Arc::from([]),
+            left_out: HashSet::new(),
             total: 0,
-            hashers: Default::default(),
+            by: Keys::default(),
         }
     }
 
     /// Takes the names that are there now.
     pub(crate) fn update(&mut self, names: &[Arc<str>], category: &str, reader: &Reader) {
-        self.round = !self.round;
-        let (round, mut skipped) = (self.round, Skipped::default());
-        let mut urls: Vec<Url> = Vec::with_capacity(names.len().min(self.urls.len() + 64));
+        let expected = names.len().min(self.urls.len() + 64);
+        let (mut keys, mut urls) = (Vec::with_capacity(expected), Vec::with_capacity(expected));
+        let (mut left_out, mut skipped) = (HashSet::new(), Skipped::default());
+        let mut former = FormerNames::new(&self.keys);
         for name in names {
-            let key = (self.hashers.0.hash_one(name), self.hashers.1.hash_one(name));
-            let seen = self.seen.entry(key).or_insert_with(|| {
-                let url = skipped.unless_malformed(reader.read(category, name));
-                Seen { url, round }
-            });
-            seen.round = round;
-            urls.extend(seen.url.clone());
-        }
-        if self.seen.len() > names.len() {
-            self.seen.retain(|_, seen| seen.round == round);
-            if self.seen.capacity() > 64 && self.seen.len() < self.seen.capacity() / 4 {
-                self.seen.shrink_to_fit();
+            let key = self.by.of(name);
+            let url = if self.left_out.contains(&key) {
+                None
+            } else if let Some(at) = former.find(key) {
+                Some(self.urls[at].clone())
+            } else {
+                skipped.unless_malformed(reader.read(category, name))
+            };
+            match url {
+                Some(url) => {
+                    keys.push(key);
+                    urls.push(url);
+                }
+                None => {
+                    left_out.insert(key);
+                }
             }
         }
         reader.warn_of(&skipped, category);
-        self.total = names.len();
+        (self.keys, self.left_out, self.total) = (keys.into(), left_out, names.len());
         self.urls = same_or_new(&self.urls, urls);
     }
 
@@ -192,7 +191,7 @@ mod tests {
             listing.update(&names(now), "providers", &reader);
             assert_eq!(listing.urls().len(), now.len());
             assert_eq!(listing.total(), now.len());
-            assert_eq!(listing.seen.len(), now.len());
+            assert_eq!(listing.keys.len(), now.len());
             let survivors = listing.urls().iter().filter(|url| before.iter().any(|old| old.ptr_eq(url)));
             assert_eq!(survivors.map(|url| url.to_full_string()).collect::<Vec<_>>(), *kept);
         }
@@ -207,7 +206,7 @@ mod tests {
         let first = Arc::clone(listing.urls());
         listing.update(&names, "providers", &reader);
         assert!(Arc::ptr_eq(&first, listing.urls()));
-        assert_eq!((listing.urls().len(), listing.total()), (1, 2));
+        assert_eq!((listing.urls().len(), listing.total(), listing.left_out.len()), (1, 2, 1));
     }
 
     #[test]
