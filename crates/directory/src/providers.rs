@@ -48,7 +48,7 @@ enum Outcomes {
 enum Made {
     Invoker(SharedInvoker),
     /// Listed, but not to be called; the merged address.
-    Disabled(Url),
+    Disabled(Box<Url>),
     /// Skipped, or listed at another place, too.
     Nothing,
 }
@@ -154,17 +154,14 @@ impl Providers {
                 Err(Skip::Warn(reason)) => self.warn_once(url, reason),
             }
         }
-        let mut invokers = Vec::with_capacity(made.len());
-        invokers.extend(made.iter().filter_map(Made::invoker).cloned());
-        let invokers: Arc<[SharedInvoker]> = invokers.into();
         if made.iter().all(Made::is_nothing) {
             self.made = old;
-            return (Refreshed::NoneUsable, invokers);
+            return (Refreshed::NoneUsable, Arc::from([]));
         }
         self.listed = Arc::clone(urls);
-        let is_all = invokers.len() == made.len();
-        self.made = if is_all { Outcomes::Invokers(Arc::clone(&invokers)) } else { Outcomes::Some(made) };
+        self.made = Outcomes::new(made);
         self.revision = revision;
+        let invokers = self.made.invokers();
         let outcome = if invokers.is_empty() { Refreshed::AllDisabled } else { Refreshed::Some };
         (outcome, invokers)
     }
@@ -186,7 +183,7 @@ impl Providers {
             return Ok(known);
         }
         if !is_enabled(&address) {
-            return Ok(Made::Disabled(address));
+            return Ok(Made::Disabled(Box::new(address)));
         }
         match protocol.refer(&address) {
             Ok(invoker) => {
@@ -238,6 +235,20 @@ impl Outcomes {
         Self::Some(Vec::new())
     }
 
+    fn new(made: Vec<Made>) -> Self {
+        match made.iter().all(|made| made.invoker().is_some()) {
+            true => Self::Invokers(made.into_iter().filter_map(Made::into_invoker).collect()),
+            false => Self::Some(made),
+        }
+    }
+
+    fn invokers(&self) -> Arc<[SharedInvoker]> {
+        match self {
+            Self::Invokers(invokers) => Arc::clone(invokers),
+            Self::Some(made) => made.iter().filter_map(Made::invoker).cloned().collect(),
+        }
+    }
+
     fn of(&self, at: usize) -> Made {
         match self {
             Self::Invokers(invokers) => Made::Invoker(Arc::clone(&invokers[at])),
@@ -259,6 +270,13 @@ impl Made {
     }
 
     const fn invoker(&self) -> Option<&SharedInvoker> {
+        match self {
+            Self::Invoker(invoker) => Some(invoker),
+            Self::Disabled(_) | Self::Nothing => None,
+        }
+    }
+
+    fn into_invoker(self) -> Option<SharedInvoker> {
         match self {
             Self::Invoker(invoker) => Some(invoker),
             Self::Disabled(_) | Self::Nothing => None,
