@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::ops::Range;
 
 use dubhe_common::Url;
 
@@ -22,6 +23,13 @@ pub(crate) struct Former<'a> {
 impl<'a> Former<'a> {
     pub(crate) fn new(urls: &'a [Url]) -> Self {
         Self { urls, at: 0, missed: 0, table: None }
+    }
+
+    /// Where the next addresses of the present list stood, as long as they stand there in a row; may be nowhere.
+    pub(crate) fn run(&mut self, urls: &[Url]) -> Range<usize> {
+        let start = self.at;
+        self.at += self.urls[start..].iter().zip(urls).take_while(|(former, url)| former.ptr_eq(url)).count();
+        start..self.at
     }
 
     /// Where the next address of the present list stood, behind all that were found. Not finding it proves nothing.
@@ -63,7 +71,8 @@ impl<'a> Places<'a> {
     pub(crate) fn find(&self, url: &Url, counts: impl Fn(usize) -> bool) -> Option<usize> {
         match &self.table {
             Some(table) => table.get(url).copied(),
-            None => self.urls.iter().zip(0..).find(|(one, at)| *one == url && counts(*at)).map(|(_, at)| at),
+            // What counts is known without a look at the URL.
+            None => self.urls.iter().zip(0..).find(|(one, at)| counts(*at) && *one == url).map(|(_, at)| at),
         }
     }
 
@@ -87,6 +96,18 @@ mod tests {
     fn walk(before: &[Url], now: &[Url]) -> Vec<Option<usize>> {
         let mut former = Former::new(before);
         now.iter().map(|url| former.next(url)).collect()
+    }
+
+    #[test]
+    fn what_stands_in_a_row_is_found_at_once() {
+        let all = urls(6);
+        let now: Vec<Url> = [0, 1, 3, 4].map(|at: usize| all[at].clone()).into();
+        let mut former = Former::new(&all);
+        assert_eq!(former.run(&now), 0..2);
+        assert_eq!(former.run(&now[2..]), 2..2);
+        assert_eq!(former.next(&now[2]), Some(3));
+        assert_eq!(former.run(&now[3..]), 4..5);
+        assert_eq!(former.run(&[]), 5..5);
     }
 
     #[test]

@@ -112,7 +112,16 @@ impl Providers {
         let mut former = Former::new(&old_urls);
         let mut made: Vec<Made> = Vec::with_capacity(urls.len());
         let mut others = Vec::new();
-        for url in &**urls {
+        while made.len() < urls.len() {
+            // As a rule most of a list is as it was.
+            if let Outcomes::Invokers(invokers) = &old
+                && is_by_same_rules
+            {
+                let run = former.run(&urls[made.len()..]);
+                is_taken[run.clone()].fill(true);
+                made.extend(invokers[run].iter().cloned().map(Made::Invoker));
+            }
+            let Some(url) = urls.get(made.len()) else { break };
             let kept = match former.next(url) {
                 Some(at) if is_by_same_rules && is_same_start(&old_urls[at], url) => {
                     is_taken[at] = true;
@@ -237,7 +246,9 @@ impl Outcomes {
 
     fn new(made: Vec<Made>) -> Self {
         match made.iter().all(|made| made.invoker().is_some()) {
-            true => Self::Invokers(made.into_iter().filter_map(Made::into_invoker).collect()),
+            true => Self::Invokers(
+                made.into_iter().map(|made| made.into_invoker().expect("each is an invoker")).collect(),
+            ),
             false => Self::Some(made),
         }
     }
