@@ -1,11 +1,10 @@
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dubhe_common::{Url, defaults, keys, list_items};
-use dubhe_config::{DubboConfig, ProtocolConfig, ReferenceConfig, ServiceConfig};
+use dubhe_common::{Url, defaults};
+use dubhe_config::DubboConfig;
 use dubhe_core::config_center::ConfigCenter;
 use dubhe_core::error::{ErrorCode, RpcError};
 use dubhe_core::extension;
@@ -35,10 +34,11 @@ use crate::migration_rules::MigrationRules;
 use crate::open_references::OpenReferences;
 use crate::open_registries::Opening;
 use crate::own_instance::OwnService;
+use crate::ports::Ports;
 use crate::reference::{GenericReference, Reference};
 use crate::registries::Registries;
 use crate::signals::stop_signal;
-use crate::{address, consumer, provider};
+use crate::{address, consumer};
 
 /// How long the end of references may take when there is no grace left. Origin: ours.
 const LAST_WAIT: Duration = Duration::from_millis(200);
@@ -66,9 +66,7 @@ struct Inner {
     exports: Mutex<Exports>,
     /// The latest `timestamp` of a consumer URL: no two are the same, as they name nodes in the registry.
     timestamp: AtomicU64,
-    /// Ports that were found free for protocols configured without one, so that all services share the server.
-    free_ports: Mutex<HashMap<(String, Option<String>), u16>>,
-    finding_port: tokio::sync::Mutex<()>,
+    ports: Ports,
     shut_down: tokio::sync::Mutex<bool>,
 }
 
@@ -232,8 +230,7 @@ impl Dubhe {
             references: Arc::default(),
             exports: Mutex::default(),
             timestamp: AtomicU64::default(),
-            free_ports: Mutex::default(),
-            finding_port: tokio::sync::Mutex::default(),
+            ports: Ports::default(),
             shut_down: tokio::sync::Mutex::new(false),
         })))
     }
@@ -326,92 +323,9 @@ impl Dubhe {
         Arc::new(chain.build())
     }
 
-    /// Settings of the reference of `interface` in the configuration.
-    pub(crate) fn configured_reference(&self, interface: &str) -> ReferenceConfig {
-        let references = &self.0.config.references;
-        let by_interface = |one: &&ReferenceConfig| one.interface.as_deref() == Some(interface);
-        let one = references.get(interface).or_else(|| references.values().find(by_interface));
-        let mut one = one.cloned().unwrap_or_default();
-        // What is no parameter of a URL; those have their defaults laid under them where the URL is made.
-        let defaults = &self.0.config.consumer;
-        one.register = one.register.or(defaults.register);
-        one.registry = one.registry.or_else(|| defaults.registry.clone());
-        one
-    }
-
-    /// Settings of the service `interface` in the configuration.
-    pub(crate) fn configured_service(&self, interface: &str) -> ServiceConfig {
-        let services = &self.0.config.services;
-        let by_interface = |one: &&ServiceConfig| one.interface.as_deref() == Some(interface);
-        let one = services.get(interface).or_else(|| services.values().find(by_interface));
-        let mut one = one.cloned().unwrap_or_default();
-        let defaults = &self.0.config.provider;
-        one.register = one.register.or(defaults.register);
-        one.registry = one.registry.or_else(|| defaults.registry.clone());
-        one.protocol = one.protocol.or_else(|| defaults.protocol.clone());
-        one.delay = one.delay.or(defaults.delay);
-        one
-    }
-
-    /// The protocols that the comma list `ids` names; without one, all that are configured; without any, `dubbo` on its own port.
-    pub(crate) fn protocol_configs(&self, ids: Option<&str>) -> Result<Vec<ProtocolConfig>, RpcError> {
-        let config = &self.0.config;
-        let configured: Vec<(&str, &ProtocolConfig)> = config
-            .protocol
-            .iter()
-            .map(|one| (one.name.as_deref().unwrap_or("dubbo"), one))
-            .chain(config.protocols.iter().map(|(id, one)| (id.as_str(), one)))
-            .collect();
-        let Some(ids) = ids else {
-            let all: Vec<_> = configured.into_iter().map(|(_, one)| one.clone()).collect();
-            return Ok(if all.is_empty() {
-                vec![ProtocolConfig::dubbo(provider::DEFAULT_PORT)]
-            } else {
-                all
-            });
-        };
-        list_items(ids)
-            .map(|id| match configured.iter().find(|(known, _)| *known == id) {
-                Some((_, one)) => Ok((*one).clone()),
-                None if configured.is_empty() && id == keys::protocol::DUBBO => {
-                    Ok(ProtocolConfig::dubbo(provider::DEFAULT_PORT))
-                }
-                None => {
-                    let known: Vec<&str> = configured.iter().map(|(id, _)| *id).collect();
-                    let text = format!("unknown protocol id `{id}`: known are {}", known.join(", "));
-                    Err(RpcError::new(ErrorCode::Unknown, text))
-                }
-            })
-            .collect()
-    }
-
-    /// The protocol with the port that was found free for it before, if its configuration names none.
-    pub(crate) fn with_port_in_use(&self, protocol: &ProtocolConfig) -> ProtocolConfig {
-        let mut protocol = protocol.clone();
-        if protocol.port.is_some_and(|port| port <= 0)
-            && let Some(port) = self.0.free_ports.lock().get(&port_key(&protocol))
-        {
-            protocol.port = Some((*port).into());
-        }
-        protocol
-    }
-
-    /// Held while a service is exported on a port that is to be found: the next one shall share it.
-    pub(crate) async fn finding_port(
-        &self,
-        protocol: &ProtocolConfig,
-    ) -> Option<tokio::sync::MutexGuard<'_, ()>> {
-        match protocol.port {
-            Some(port) if port <= 0 => Some(self.0.finding_port.lock().await),
-            _ => None,
-        }
-    }
-
-    /// Remembers the port that was found for the services of `protocol`, if its configuration names none.
-    pub(crate) fn note_port(&self, protocol: &ProtocolConfig, port: u16) {
-        if protocol.port.is_some_and(|port| port <= 0) {
-            self.0.free_ports.lock().insert(port_key(protocol), port);
-        }
+    /// Ports that are found for protocols without one.
+    pub(crate) fn ports(&self) -> &Ports {
+        &self.0.ports
     }
 
     /// The references in use.
@@ -442,8 +356,4 @@ impl Dubhe {
         }
         !exports.ended
     }
-}
-
-fn port_key(protocol: &ProtocolConfig) -> (String, Option<String>) {
-    (protocol.name.clone().unwrap_or_else(|| "dubbo".to_owned()), protocol.host.clone())
 }

@@ -33,6 +33,7 @@ use dubhe_proxy::{ServiceInterface, Skeleton};
 use dubhe_registry::registered_url::{Dialect, Form, registered_provider_url};
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, oneshot};
+use tracing::Instrument;
 
 use crate::application::Dubhe;
 use crate::own_instance::OwnService;
@@ -109,10 +110,11 @@ impl<'a> Export<'a> {
         let work = Work { dubhe: self.dubhe.clone(), service: self.service, settings: self.settings };
         let (done, exported) = oneshot::channel();
         // A task of its own: when this future is dropped, what was done so far is taken back.
-        let task = tokio::spawn(async move {
+        let task = async move {
             let exported = work.export().await;
             let _ = done.send(exported.map(|exported| Unclaimed(Some(exported))));
-        });
+        };
+        let task = tokio::spawn(task.in_current_span());
         match exported.await {
             Ok(exported) => exported.map(Unclaimed::claim),
             Err(_) => match task.await {
@@ -175,8 +177,8 @@ impl Work {
             return Err(self.invalid(&format!("the port {port} of protocol {name} is above {}", u16::MAX)));
         }
         // Until the port is known: others with the same settings are to share it.
-        let _finding = dubhe.finding_port(protocol).await;
-        let protocol = dubhe.with_port_in_use(protocol);
+        let _finding = dubhe.ports().find(protocol).await;
+        let protocol = dubhe.ports().with_found(protocol);
         let url = provider::url(
             dubhe.config(),
             &protocol,
@@ -188,7 +190,7 @@ impl Work {
         let skeleton: SharedInvoker = Arc::new(Skeleton::new(url.clone(), Arc::clone(&self.service)));
         let invoker = filter::chain(&dubhe.extensions().filters(FilterSide::Provider), skeleton);
         let exporter = implementation.export(Exported { url, definition, invoker }).await?;
-        dubhe.note_port(&protocol, exporter.url().port());
+        dubhe.ports().note(&protocol, exporter.url().port());
         Ok((OneExport::new(dubhe, exporter), protocol))
     }
 

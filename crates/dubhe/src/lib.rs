@@ -73,12 +73,14 @@ mod migration_rules;
 mod open_references;
 mod open_registries;
 mod own_instance;
+mod ports;
 mod provider;
 mod providers;
 mod refer;
 mod reference;
 mod registries;
 mod registry_invoker;
+mod settings;
 mod sides;
 mod signals;
 

@@ -19,6 +19,7 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedMutexGuard, oneshot};
 use tokio::task::JoinError;
+use tracing::Instrument;
 
 use crate::application::Dubhe;
 use crate::registries::OpenRegistry;
@@ -124,11 +125,12 @@ impl SideFactory for Sides {
         let (done, made) = oneshot::channel();
         let making = Arc::clone(&self.made(kind).making);
         // A task of its own: when this future is dropped, what was done so far is taken back.
-        let task = tokio::spawn(async move {
+        let task = async move {
             let making = making.lock_owned().await;
             let directory = RegistryDirectory::subscribe(parts).await;
             let _ = done.send(directory.map(|made| Unclaimed(Some((made, making)))));
-        });
+        };
+        let task = tokio::spawn(task.in_current_span());
         let Ok(made) = made.await else { return Err(ended_early(kind, task.await)) };
         let directory = made.map_err(|error| RpcError::new(ErrorCode::Registry, error.to_string()))?.claim();
         *self.made(kind).directory.lock() = Some(Arc::downgrade(&directory));
