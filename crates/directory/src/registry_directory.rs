@@ -146,8 +146,7 @@ impl Directory for RegistryDirectory {
     }
 
     fn is_available(&self) -> bool {
-        let snapshot = self.shared.published.load();
-        !snapshot.closed && snapshot.forbidden.is_none() && snapshot.all.iter().any(|one| one.is_available())
+        self.shared.published.load().is_available()
     }
 
     fn status(&self) -> watch::Receiver<DirectoryStatus> {

@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
 use dubhe_core::directory::DirectoryStatus;
@@ -26,6 +27,8 @@ pub(crate) struct Snapshot {
     pub(crate) kept: bool,
     /// Whether the directory is closed.
     pub(crate) closed: bool,
+    /// Where in `all` an available one was seen last: asked for each call, and most often still right.
+    seen: AtomicUsize,
 }
 
 /// Where the latest snapshot and status stand.
@@ -78,14 +81,7 @@ impl Published {
     pub(crate) fn close(&self) {
         // The last routes would hold the providers.
         let routes = Arc::new(NoRoutes);
-        let closed = Snapshot {
-            all: Arc::from([]),
-            aside: Vec::new(),
-            routes,
-            forbidden: None,
-            kept: false,
-            closed: true,
-        };
+        let closed = Snapshot { closed: true, ..Snapshot::new(Arc::from([]), Vec::new(), routes) };
         self.publish(closed, None, true);
     }
 }
@@ -95,7 +91,7 @@ impl Snapshot {
     pub(crate) fn bind(all: Arc<[SharedInvoker]>, chain: &dyn RouterChain, aside: &Aside) -> Self {
         if aside.is_empty() {
             let routes = chain.bind(&all);
-            return Self { all, aside: Vec::new(), routes, forbidden: None, kept: false, closed: false };
+            return Self::new(all, Vec::new(), routes);
         }
         let (aside, valid): (Vec<_>, Vec<_>) = all.iter().cloned().partition(|one| aside.contains(one));
         let routes = if aside.is_empty() || valid.is_empty() {
@@ -103,7 +99,27 @@ impl Snapshot {
         } else {
             chain.bind(&Arc::from(valid))
         };
-        Self { all, aside, routes, forbidden: None, kept: false, closed: false }
+        Self::new(all, aside, routes)
+    }
+
+    fn new(all: Arc<[SharedInvoker]>, aside: Vec<SharedInvoker>, routes: Arc<dyn Routes>) -> Self {
+        let seen = AtomicUsize::new(0);
+        Self { all, aside, routes, forbidden: None, kept: false, closed: false, seen }
+    }
+
+    /// Whether a call has a chance: somebody is available. The list is looked through only when the one that was seen last is not.
+    pub(crate) fn is_available(&self) -> bool {
+        if self.closed || self.forbidden.is_some() {
+            return false;
+        }
+        let seen = self.all.get(self.seen.load(Ordering::Relaxed));
+        if seen.is_some_and(|one| one.is_available()) {
+            return true;
+        }
+        let found = self.all.iter().position(|one| one.is_available());
+        // A hint and no more: whatever another call writes, its place is looked at before it counts.
+        self.seen.store(found.unwrap_or(0), Ordering::Relaxed);
+        found.is_some()
     }
 
     /// Why the call goes where it goes: first what connectivity left out, then router by router.
@@ -158,5 +174,79 @@ impl Routes for NoRoutes {
 
     fn explain(&self, _call: &Invocation) -> Explanation {
         Explanation::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use dubhe_common::Url;
+    use dubhe_core::BoxFuture;
+    use dubhe_core::error::ErrorCode;
+    use dubhe_core::invoker::Invoker;
+    use dubhe_core::response::Response;
+
+    use super::*;
+
+    /// A provider that counts how often it is asked whether it is available.
+    #[derive(Debug)]
+    struct Asked {
+        url: Url,
+        up: AtomicBool,
+        times: AtomicUsize,
+    }
+
+    impl Asked {
+        fn new(up: bool) -> Arc<Self> {
+            let url = Url::parse("dubbo://192.0.2.1:20880/demo.Greeter").unwrap();
+            Arc::new(Self { url, up: AtomicBool::new(up), times: AtomicUsize::new(0) })
+        }
+    }
+
+    impl Invoker for Asked {
+        fn url(&self) -> &Url {
+            &self.url
+        }
+
+        fn is_available(&self) -> bool {
+            self.times.fetch_add(1, Ordering::Relaxed);
+            self.up.load(Ordering::Relaxed)
+        }
+
+        fn invoke(&self, _: Invocation) -> BoxFuture<'_, Result<Response, RpcError>> {
+            Box::pin(async { Err(RpcError::new(ErrorCode::Unknown, "nobody calls here")) })
+        }
+    }
+
+    fn snapshot(all: &[Arc<Asked>]) -> Snapshot {
+        let all: Vec<SharedInvoker> = all.iter().map(|one| Arc::clone(one) as SharedInvoker).collect();
+        Snapshot::new(all.into(), Vec::new(), Arc::new(NoRoutes))
+    }
+
+    #[test]
+    fn providers_that_are_down_are_not_looked_at_again_for_each_call() {
+        let mut all: Vec<_> = (0..1_000).map(|_| Asked::new(false)).collect();
+        all.push(Asked::new(true));
+        let snapshot = snapshot(&all);
+        for _ in 0..100 {
+            assert!(snapshot.is_available());
+        }
+        // Once as the first guess, once on the way to the one that is up.
+        assert_eq!(all[0].times.load(Ordering::Relaxed), 2);
+        assert_eq!(all[1].times.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn one_that_goes_down_or_comes_up_is_seen_at_once() {
+        let all = [Asked::new(true), Asked::new(false)];
+        let snapshot = snapshot(&all);
+        assert!(snapshot.is_available());
+        all[0].up.store(false, Ordering::Relaxed);
+        assert!(!snapshot.is_available());
+        all[1].up.store(true, Ordering::Relaxed);
+        assert!(snapshot.is_available());
+        assert!(!Snapshot { closed: true, ..self::snapshot(&all) }.is_available());
+        assert!(!Snapshot { forbidden: Some("nobody".into()), ..self::snapshot(&all) }.is_available());
     }
 }

@@ -112,8 +112,7 @@ impl Directory for StaticDirectory {
     }
 
     fn is_available(&self) -> bool {
-        let snapshot = self.shared.published.load();
-        !snapshot.closed && snapshot.all.iter().any(|one| one.is_available())
+        self.shared.published.load().is_available()
     }
 
     fn status(&self) -> watch::Receiver<DirectoryStatus> {
