@@ -150,7 +150,8 @@ impl Dubhe {
     /// 4. consumers are unregistered, subscriptions end, servers and connections close: calls that are still under way fail;
     /// 5. the registries' sessions end, so that nothing of the application is left there.
     ///
-    /// Steps 1 to 3 together take at most `shutwait` (10 s), also when a registry does not answer.
+    /// Steps 1 to 3 together take at most `shutwait` (10 s), also when a registry does not answer; the farewell to one that hangs comes on
+    /// top, some seconds (5 s for a ZooKeeper session).
     pub async fn shutdown(&self) {
         let inner = &*self.0;
         let mut done = inner.shut_down.lock().await;

@@ -59,7 +59,8 @@ pub(crate) struct ApplicationLevel {
 struct Caches {
     metadata: Arc<MetadataCache>,
     mapping: Arc<MappingCache>,
-    saving: Vec<AbortHandle>,
+    /// The task that saves both.
+    saving: AbortHandle,
 }
 
 impl ApplicationLevel {
@@ -220,32 +221,25 @@ impl Caches {
             tokio::task::spawn_blocking(open).await.unwrap_or_default()
         };
         let (metadata_file, mapping_file) = files.await;
-        let mut saving = Vec::new();
         let metadata = match metadata_file {
-            None => Arc::new(MetadataCache::in_memory()),
-            Some(file) => {
-                let cache = Arc::new(MetadataCache::with_file(file).await);
-                let saved = Arc::clone(&cache);
-                saving.push(tokio::spawn(async move { saved.save_regularly().await }).abort_handle());
-                cache
-            }
+            None => MetadataCache::in_memory(),
+            Some(file) => MetadataCache::with_file(file).await,
         };
         let mapping = match mapping_file {
-            None => Arc::new(MappingCache::in_memory()),
-            Some(file) => {
-                let cache = Arc::new(MappingCache::with_file(file).await);
-                let saved = Arc::clone(&cache);
-                saving.push(tokio::spawn(async move { saved.save_regularly().await }).abort_handle());
-                cache
-            }
+            None => MappingCache::in_memory(),
+            Some(file) => MappingCache::with_file(file).await,
         };
+        let (metadata, mapping) = (Arc::new(metadata), Arc::new(mapping));
+        let both = (Arc::clone(&metadata), Arc::clone(&mapping));
+        let saving = async move {
+            tokio::join!(both.0.save_regularly(), both.1.save_regularly());
+        };
+        let saving = tokio::spawn(saving).abort_handle();
         Self { metadata, mapping, saving }
     }
 
     async fn save(&self) {
-        for task in &self.saving {
-            task.abort();
-        }
+        self.saving.abort();
         self.metadata.save().await;
         self.mapping.save().await;
     }
@@ -253,9 +247,7 @@ impl Caches {
 
 impl Drop for Caches {
     fn drop(&mut self) {
-        for task in &self.saving {
-            task.abort();
-        }
+        self.saving.abort();
     }
 }
 

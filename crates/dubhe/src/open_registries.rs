@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dubhe_common::{Url, defaults, keys, parse_registry_address};
-use dubhe_config::{ConfigCenterConfig, DubboConfig, MetadataReportConfig, RegistryConfig};
+use dubhe_config::{DubboConfig, RegistryConfig};
 use dubhe_core::config_center::ConfigCenter;
 use dubhe_core::error::RpcError;
 use dubhe_core::metadata::MetadataClient;
@@ -61,11 +61,11 @@ impl<'a> Opening<'a> {
     fn open_centers(&mut self) -> Result<(), RpcError> {
         let application = &*self.config.application.name;
         if let Some(one) = &self.config.metadata_report {
-            let url = center("metadata-report", &one.address, Preset::of_report(one), application)?;
+            let url = center("metadata-report", &one.address, preset!(one), application)?;
             self.report = Some(self.open_center(url)?);
         }
         if let Some(one) = &self.config.config_center {
-            let url = center("config-center", &one.address, Preset::of_config_center(one), application)?;
+            let url = center("config-center", &one.address, preset!(one), application)?;
             let Center { url, lease } = self.open_center(url)?;
             self.config_center = Some(Arc::new(TreeConfigCenter::new(&url, Arc::clone(lease.tree()))));
         }
@@ -187,14 +187,7 @@ fn urls(config: &RegistryConfig, application: &str) -> Result<Vec<Url>, RpcError
             &"a registry has no address: set `dubbo.registry.address`, e.g. zookeeper://127.0.0.1:2181, or N/A",
         ));
     }
-    let preset = Preset {
-        protocol: config.protocol.as_deref(),
-        port: config.port,
-        username: config.username.as_deref(),
-        password: config.password.as_deref(),
-        params: config.url_params(),
-    };
-    preset.urls(&config.address, application)
+    preset!(config).urls(&config.address, application)
 }
 
 /// The URL of a centre; `section` is where it is configured.
@@ -217,27 +210,21 @@ struct Preset<'a> {
     params: BTreeMap<String, String>,
 }
 
-impl<'a> Preset<'a> {
-    fn of_report(one: &'a MetadataReportConfig) -> Self {
-        Self {
-            protocol: one.protocol.as_deref(),
-            port: one.port,
-            username: one.username.as_deref(),
-            password: one.password.as_deref(),
-            params: one.url_params(),
+/// What is beside the address in one of the configuration's three sections that have one.
+macro_rules! preset {
+    ($section:expr) => {
+        Preset {
+            protocol: $section.protocol.as_deref(),
+            port: $section.port,
+            username: $section.username.as_deref(),
+            password: $section.password.as_deref(),
+            params: $section.url_params(),
         }
-    }
+    };
+}
+use preset;
 
-    fn of_config_center(one: &'a ConfigCenterConfig) -> Self {
-        Self {
-            protocol: one.protocol.as_deref(),
-            port: one.port,
-            username: one.username.as_deref(),
-            password: one.password.as_deref(),
-            params: one.url_params(),
-        }
-    }
-
+impl Preset<'_> {
     fn urls(self, address: &str, application: &str) -> Result<Vec<Url>, RpcError> {
         let protocol = self.protocol.unwrap_or(keys::protocol::ZOOKEEPER);
         let port = self.port.unwrap_or(defaults::DEFAULT_ZOOKEEPER_PORT);

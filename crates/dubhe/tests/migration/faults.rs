@@ -156,6 +156,31 @@ async fn applications_end_in_time_although_zookeeper_is_dead() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn applications_end_in_time_although_zookeeper_hangs() {
+    let server = Arc::new(zookeeper().await);
+    let door = BreakableProxy::start(server.address()).await.unwrap();
+    // Sessions that last longer than anything here: to the applications the registry is there, and does not answer.
+    let registry = || RegistryConfig {
+        session: Some(60_000),
+        timeout: Some(20_000),
+        file_cache: Some(false),
+        ..RegistryConfig::at(format!("zookeeper://{}", door.address()))
+    };
+    let start = |name: &str| {
+        let builder = Dubhe::builder(name).registry_config(registry()).protocol(loopback(0));
+        builder.shutdown_wait(Duration::from_secs(1)).start()
+    };
+    let (provider, consumer) = (start("shop").await.unwrap(), start(BUYER).await.unwrap());
+    provider.export(ShopService::new(Named::new("shop"))).await.unwrap();
+    let shop = consumer.reference::<ShopClient>().connect().await.unwrap();
+    until_callable(&shop, 1).await;
+    door.blackhole(true);
+    let began = std::time::Instant::now();
+    tokio::join!(provider.shutdown(), consumer.shutdown());
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_could_not_be_registered_in_time_is_told_and_never_appears() {
     let server = Arc::new(zookeeper().await);
     server.kill();
